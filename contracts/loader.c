@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "util/text.h"
+#include "util/utf16.h"
 #include "contracts/lookup_map.h"
 #include "target/mapped_file.h"
 
@@ -185,29 +186,17 @@ static uint64_t find_base(struct field_reader *reader, uint64_t module, uint64_t
     return *ret_layout ? read_field(reader, *ret_layout, F_PEImageLayout_Base) : 0;
 }
 
-/* A NUL-terminated UTF-16 string of the target, as UTF-8; text_escape() shows lone surrogates as bytes. */
+/* Appends a NUL-terminated UTF-16 string of the target as UTF-8. */
 static void append_utf16(struct field_reader *reader, uint64_t address, struct text *raw)
 {
-    uint32_t high = 0;
-    for (unsigned i = 0; i < PATH_UNITS_MAX; i++) {
-        uint32_t unit = read_u16(&reader->raw, address + i * 2);
-        if (!unit || reader_failed(&reader->raw))
-            return;
-        if (unit >= 0xd800 && unit < 0xdc00) {
-            high = unit;
-            continue;
-        }
-        uint32_t code =
-            high && unit >= 0xdc00 && unit < 0xe000 ? 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00) : unit;
-        high = 0;
-        char utf8[4];
-        size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-        static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-        for (size_t k = n; k-- > 1; code >>= 6)
-            utf8[k] = (char)(0x80 | (code & 0x3f));
-        utf8[0] = (char)(lead[n] | code);
-        text_append(raw, utf8, n);
+    uint8_t units[2 * PATH_UNITS_MAX];
+    char utf8[UTF8_PER_UTF16 * PATH_UNITS_MAX];
+    size_t count = 0, taken;
+    for (uint16_t unit; count < PATH_UNITS_MAX && (unit = read_u16(&reader->raw, address + 2 * count)); count++) {
+        units[2 * count] = (uint8_t)unit;
+        units[2 * count + 1] = (uint8_t)(unit >> 8);
     }
+    text_append(raw, utf8, (size_t)(utf16_to_utf8(utf8, units, count, false, false, &taken) - utf8));
 }
 
 /* An escaped copy, or NULL. */

@@ -35,11 +35,12 @@
  *    otherwise.
  *  - A target is hostile: sizes are capped and loops are bounded. A call on any input ends with an answer that the data
  *    supports or with a status. The library prefers no answer to a wrong one.
- *  - The library prints nothing and has no global or thread-local state.
+ *  - The library prints nothing and has no state outside of its handles that a caller could notice.
  *  - A code address may be a code pointer from a register, a slot or a return address: the library strips the Thumb
  *    bit and pointer authentication. Answers hold plain addresses.
- *  - Threads: several threads may share a `struct cdacq_target` of a dump or of caller's memory. One thread at a time
- *    may use a `struct cdacq_session`. One thread at a time may use a live target and all of its sessions together.
+ *  - Threads: several threads may share a `struct cdacq_target` of a core, an image or caller's memory. One thread at a
+ *    time may use a `struct cdacq_session`. One thread at a time may use a target of a live process, or one with
+ *    CDACQ_OPEN_RECORD, and all of its sessions together.
  *  - Version 0 promises no stable ABI; the SONAME changes with it.
  */
 #ifndef CDACQ_H

@@ -220,16 +220,17 @@ static const uint8_t *core_peek(struct core *core, uint64_t offset, size_t size,
     return buffer;
 }
 
-/* An extent of the file, valid as long as the core. NULL where it cannot be read, or out of memory. */
-static const uint8_t *core_notes(struct core *core, uint64_t offset, uint64_t size)
+/* An extent of the file, valid as long as the core. *ret is NULL where it cannot be read. False when out of memory. */
+static bool core_notes(struct core *core, uint64_t offset, uint64_t size, const uint8_t **ret)
 {
-    if (core->bytes)
-        return core->bytes + offset;
-    if (size > NOTE_BYTES_MAX - core->note_bytes)
-        return NULL;
+    *ret = core->bytes ? core->bytes + offset : NULL;
+    if (core->bytes || size > NOTE_BYTES_MAX - core->note_bytes)
+        return true;
     core->note_bytes += size;
     uint8_t *bytes = arena_allocate(&core->notes, size);
-    return bytes && file_read_at(core->fd, offset, bytes, size) == size ? bytes : NULL;
+    if (bytes && file_read_at(core->fd, offset, bytes, size) == size)
+        *ret = bytes;
+    return bytes != NULL;
 }
 
 /* Sorts the loads and fills in what is known then. Only a damaged core has overlaps. */
@@ -360,7 +361,9 @@ static enum cdacq_status read_notes(struct core *core, const struct elf_segment 
     uint64_t size = MIN(header->file_size, available);
     unsigned align = header->align == 8 ? 8 : 4;
     core->base.truncated |= header->file_size > available;
-    const uint8_t *bytes = size ? core_notes(core, header->offset, size) : NULL;
+    const uint8_t *bytes = NULL;
+    if (size && !core_notes(core, header->offset, size, &bytes))
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's notes");
     core->base.truncated |= size && !bytes;
     if (!bytes)
         return CDACQ_OK;
@@ -563,11 +566,13 @@ static enum cdacq_status open_file(struct core *core, const struct core_source *
         return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", source->path, strerror(errno));
     enum cdacq_status status = CDACQ_OK;
     bool is_file = S_ISREG(st.st_mode) && (source->fd < 0 || lseek(fd, 0, SEEK_CUR) == 0);
+    if (is_file && (uint64_t)st.st_size > SIZE_MAX / 2) /* of a program of 32 bits */
+        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", source->path, strerror(EFBIG));
     core->size = (size_t)st.st_size;
     core->written = S_ISREG(st.st_mode) ? st.st_mtime : 0;
     if (source->fd < 0 && !S_ISREG(st.st_mode))
         status = error_set(err, CDACQ_ERR_IO, 0, "%s: not a regular file", source->path);
-    else if (!is_file || core_store_needed(fd))
+    else if (status >= 0 && (!is_file || core_store_needed(fd)))
         status = store(core, source, &fd, err);
     if (status >= 0 && fd == source->fd && (fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0)
         status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", source->path, strerror(errno));

@@ -195,6 +195,10 @@ bool file_candidate_open(struct file_candidate *candidate, const char *path, boo
     }
     candidate->device = st.st_dev;
     candidate->inode = st.st_ino;
+    if ((uint64_t)st.st_size > SIZE_MAX / 2) { /* of a program of 32 bits */
+        errno = EFBIG;
+        return false;
+    }
     if (pread)
         return candidate_read(candidate, fd, (uint64_t)st.st_size);
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

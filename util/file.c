@@ -85,26 +85,49 @@ static int folder_length(const char *path)
     return (int)(path_basename(path) - path);
 }
 
+/* Tries temporary names, until `make` makes the file of one or fails for another reason than that there is one. */
+static bool name_temporarily(struct new_file *file, bool (*make)(struct new_file *file, unsigned mode), unsigned mode)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        if (asprintf(&file->temporary, "%s.%d-%u", file->path, (int)getpid(), i) < 0) {
+            file->temporary = NULL;
+            errno = ENOMEM;
+            return false;
+        }
+        if (make(file, mode))
+            return true;
+        free(file->temporary);
+        file->temporary = NULL;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+static bool create_temporary(struct new_file *file, unsigned mode)
+{
+    file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    return file->fd >= 0;
+}
+
+/* Gives a file without a name a temporary one. */
+static bool link_temporary(struct new_file *file, unsigned mode)
+{
+    char link[64];
+    (void)mode;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
+    return linkat(AT_FDCWD, link, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+}
+
 /* A file without a name in the folder of the file, or one with a temporary name. */
-static bool create_beside(struct new_file *file, mode_t mode)
+static bool create_beside(struct new_file *file, unsigned mode)
 {
     char folder[4096];
     int length = folder_length(file->path);
     if (snprintf(folder, sizeof folder, "%.*s", length ? length : 2, length ? file->path : "./") >= (int)sizeof folder)
         return false;
     file->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-    if (file->fd >= 0)
-        return true;
-    if (asprintf(&file->temporary, "%s.XXXXXX", file->path) < 0) {
-        file->temporary = NULL;
-        return false;
-    }
-    file->fd = mkostemp(file->temporary, O_CLOEXEC);
-    if (file->fd >= 0)
-        return true;
-    free(file->temporary);
-    file->temporary = NULL;
-    return false;
+    return file->fd >= 0 || name_temporarily(file, create_temporary, mode);
 }
 
 bool file_create(const char *path, unsigned mode, struct new_file *ret)
@@ -113,11 +136,9 @@ bool file_create(const char *path, unsigned mode, struct new_file *ret)
     *ret = (struct new_file){.fd = -1};
     bool exists = stat(path, &st) == 0, is_new = !exists && errno == ENOENT && lstat(path, &st) < 0;
     if (is_new || (exists && S_ISREG(st.st_mode) && access(path, W_OK) == 0)) {
-        mode_t mask = umask(0);
-        umask(mask);
-        mode_t wanted = (mode_t)mode & (exists ? st.st_mode & 0777 : ~mask);
+        unsigned wanted = exists ? mode & st.st_mode : mode;
         ret->path = is_new ? strdup(path) : realpath(path, NULL);
-        if (ret->path && create_beside(ret, wanted) && fchmod(ret->fd, wanted) == 0)
+        if (ret->path && create_beside(ret, wanted) && (!exists || fchmod(ret->fd, wanted) == 0))
             return true;
         if (ret->temporary)
             unlink(ret->temporary);
@@ -128,30 +149,9 @@ bool file_create(const char *path, unsigned mode, struct new_file *ret)
     return ret->fd >= 0;
 }
 
-/* Gives a file without a name a temporary one. */
-static bool name_temporarily(struct new_file *file)
-{
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
-    for (unsigned i = 0; i < 100; i++) {
-        if (asprintf(&file->temporary, "%s.%d-%u", file->path, (int)getpid(), i) < 0) {
-            file->temporary = NULL;
-            errno = ENOMEM;
-            return false;
-        }
-        if (linkat(AT_FDCWD, link, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0)
-            return true;
-        free(file->temporary);
-        file->temporary = NULL;
-        if (errno != EEXIST)
-            return false;
-    }
-    return false;
-}
-
 bool file_commit(struct new_file *file)
 {
-    bool placed = !file->path || file->temporary || name_temporarily(file);
+    bool placed = !file->path || file->temporary || name_temporarily(file, link_temporary, 0);
     int fd = file->fd;
     file->fd = -1;
     /* Some file systems report only here that the disk is full: it must be known before the old file is replaced. */

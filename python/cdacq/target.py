@@ -254,8 +254,8 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
     kept = _Kept(Pending())
     options = _options(kept, flags, runtime, sysroots, module_paths, descriptors, descriptor_address, names, find_file,
                        describe_need, store_max, progress, work_max, memory_max, fetching)
-    live = isinstance(source, int) and callbacks is None
-    return Target(_open_handle(source, callbacks, image, kept, options), kept, live)
+    is_process = isinstance(source, int) and callbacks is None
+    return Target(_open_handle(source, callbacks, image, kept, options), kept, is_process or record)
 
 
 class Session(Lookups):
@@ -314,14 +314,14 @@ class Target(Lookups):
     """An open target. Made by `open`. It has the look-ups of a session, and what concerns the target as a whole.
 
     Threads of Python may share a target: calls of one session wait for each other, and so do all calls on a running
-    process. After `close`, every call on the target and what it made raises ClosedError.
+    process or on a target with `record`. After `close`, every call on the target and what it made raises ClosedError.
     """
 
-    def __init__(self, handle: Any, kept: _Kept, live: bool) -> None:
+    def __init__(self, handle: Any, kept: _Kept, exclusive: bool) -> None:
         self._handle = handle
         self._kept = kept
         self._pending = kept.pending
-        self._gate = Gate("target", exclusive=live)
+        self._gate = Gate("target", exclusive=exclusive)
         self._sessions: set[Any] = set()
         self._session: Session | None = None
         self._creating = threading.Lock()

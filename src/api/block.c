@@ -20,21 +20,24 @@ static struct code_block block_of(const struct cdacq_block *handle)
     return block;
 }
 
-/* Begins a look-up. Returns the reader for it. */
-static struct field_reader *begin(struct cdacq_session *session)
+static struct field_reader *begin_with(struct cdacq_session *session, uint32_t fuel)
 {
     session_begin_question(session);
     session_clear_log(session);
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    reader_begin(&session->reader.raw, fuel);
     return &session->reader;
+}
+
+/* Begins a look-up. Returns the reader for it. */
+static struct field_reader *begin(struct cdacq_session *session)
+{
+    return begin_with(session, FUEL_LOOKUP);
 }
 
 /* The same for a list of all heaps. */
 static struct field_reader *begin_long(struct cdacq_session *session)
 {
-    begin(session);
-    reader_begin(&session->reader.raw, FUEL_INDEX);
-    return &session->reader;
+    return begin_with(session, FUEL_INDEX);
 }
 
 /* Answers a question, and again while a running process changes what the answer rests on. */
@@ -361,11 +364,13 @@ enum cdacq_status cdacq_session_visit_function_table_entries(struct cdacq_sessio
 enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
                                                                  uint64_t *ret, struct cdacq_error *err)
 {
-    uint64_t plain = session_address(session, entry_point);
+    uint64_t plain = session_address(session, entry_point), method_desc;
     bool found;
-    ANSWER(found, execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, ret));
-    if (found)
+    ANSWER(found, execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, &method_desc));
+    if (found) {
+        *ret = method_desc;
         return CDACQ_OK;
+    }
     enum cdacq_status status = reader_status(&session->reader.raw, err);
     return status < 0 ? status
                       : error_set(err, CDACQ_NOT_MANAGED, entry_point,

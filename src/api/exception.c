@@ -189,7 +189,7 @@ enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, u
     output.line = find_line;
     output.context = &caller;
     reader_begin(&session->reader.raw, FUEL_INDEX);
-    session->visits++; /* `write` may use the session, and lines are questions of their own */
+    session->visits++; /* lines are questions of their own */
     unsigned flaws = exception_text_write(&output, address);
     *ret_flaws = flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED;
     session->text_unverified = flaws & EXCEPTION_TEXT_UNCONFIRMED || caller.unverified;

@@ -215,7 +215,7 @@ enum cdacq_status cdacq_session_write_string(struct cdacq_session *session, uint
         write ? begin(session, string, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
     if (status < 0)
         return status;
-    session->visits++; /* `write` may use the session */
+    session->visits++; /* what `write` does is part of this question */
     string_each(&session->reader, string, max, pass_on, &caller);
     session->visits--;
     if (caller.stopped)

@@ -147,7 +147,10 @@ static bool has_runtime_threads(int pid)
     DIR *threads = opendir(path);
     bool is_dotnet = false;
     struct dirent *entry;
-    for (unsigned i = 0; threads && !is_dotnet && i < THREADS_MAX && (entry = readdir(threads)); i++) {
+    for (unsigned i = 0; threads && !is_dotnet && i < THREADS_MAX && (entry = readdir(threads));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        i++;
         snprintf(path, sizeof path, "/proc/%d/task/%.12s/comm", pid, entry->d_name);
         CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
         is_dotnet = fd >= 0 && file_read_at(fd, 0, name, sizeof name) > 5 && !memcmp(name, ".NET ", 5);

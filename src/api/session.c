@@ -215,6 +215,8 @@ static uint32_t read_functions(struct field_reader *reader, const struct code_bl
     struct method_function *functions = block->cold || count > 1 ? calloc(count, sizeof *functions) : NULL;
     struct unwind_table table = unwind_table_at(reader, first, count, block->unwind_base);
     uint32_t body = (uint32_t)(block->start - block->unwind_base);
+    if (!functions && count > !block->cold)
+        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, first, "functions");
     for (uint32_t i = 0; functions && i < count; i++) {
         bool is_funclet = block->cold ? block_cold_function_is_funclet(reader, block, &table, i)
                                       : i > 0 && !unwind_table_is_fragment(reader, &table, i);
@@ -608,7 +610,7 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     }
     struct session_range *range = &session->ranges[index];
     if (!session->map->ranges[index].section.whole) { /* some look-ups in it may find nothing */
-        walk(session, ip, ret);
+        (void)walk(session, ip, ret);
         return;
     }
     if (!range->table && (range->no_table || !table_pays(session, index, batch) || !session_table(session, index))) {
@@ -636,6 +638,15 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     } else {
         answer_error(session, ip, ret);
     }
+}
+
+/* The text of a failure stays until the scratch arena is emptied. */
+static void keep_error(struct cdacq_session *session, struct cdacq_method *method)
+{
+    if (method->answer != CDACQ_ANSWER_ERROR)
+        return;
+    const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
+    method->error = text ? text : "out of memory";
 }
 
 /* ---- Running processes ---- */
@@ -676,14 +687,6 @@ static void running_answer(struct cdacq_session *session, uint64_t ip, struct cd
     }
     if (!same || (ret->answer == CDACQ_ANSWER_ERROR && target_gone(session->target->target)))
         answer_changed(session, ip, ret);
-}
-
-static void keep_error(struct cdacq_session *session, struct cdacq_method *method)
-{
-    if (method->answer != CDACQ_ANSWER_ERROR)
-        return;
-    const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
-    method->error = text ? text : "out of memory";
 }
 
 static void put(struct cdacq_method *ret, size_t stride, size_t i, const struct cdacq_method *method)
@@ -848,10 +851,7 @@ static void answer_one(struct cdacq_session *session, uint64_t ip, bool batch, s
         running_answer(session, ip, ret);
     else
         look_up(session, ip, batch, ret);
-    if (ret->answer == CDACQ_ANSWER_ERROR) {
-        const char *text = arena_string(&session->scratch, session->error.message, strlen(session->error.message));
-        ret->error = text ? text : "out of memory";
-    }
+    keep_error(session, ret);
 }
 
 const struct method_record *session_find_record(struct cdacq_session *session, uint64_t ip, struct cdacq_method *ret)

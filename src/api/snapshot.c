@@ -167,7 +167,8 @@ static enum cdacq_status write_file(const char *path, const struct core_writer_i
     int fd = fcntl(created.fd, F_DUPFD_CLOEXEC, 3); /* fclose() reports what could not be written */
     FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     struct cdacq_error error;
-    enum cdacq_status status = file ? core_writer_write(file, image, ret_size, &error)
+    uint64_t written = 0;
+    enum cdacq_status status = file ? core_writer_write(file, image, &written, &error)
                                     : error_set(&error, CDACQ_ERR_IO, 0, "%s", strerror(errno));
     if (status < 0)
         error_set(err, status, 0, "%s: %s", path, error.message);
@@ -177,6 +178,8 @@ static enum cdacq_status write_file(const char *path, const struct core_writer_i
         file_abandon(&created);
     else if (!file_commit(&created))
         status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+    if (status >= 0 && ret_size)
+        *ret_size = written;
     return status;
 }
 

@@ -75,14 +75,22 @@ void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
     free(graph);
 }
 
+/* False, and that is noted, if there is no room for it. */
 static bool append_thread(struct cdacq_wait_graph *graph, const struct graph_thread *thread)
 {
     size_t index = graph->threads.count;
-    return index < THREADS_MAX && graph_threads_append(&graph->threads, *thread) &&
-           (!thread->address ||
-            object_indices_insert(&graph->by_address, (struct object_index){thread->address, index}, NULL)) &&
-           (!thread->managed_id ||
-            object_indices_insert(&graph->by_id, (struct object_index){thread->managed_id, index}, NULL));
+    if (index >= THREADS_MAX) {
+        graph_note_too_many(graph);
+        return false;
+    }
+    bool added = graph_threads_append(&graph->threads, *thread) &&
+                 (!thread->address ||
+                  object_indices_insert(&graph->by_address, (struct object_index){thread->address, index}, NULL)) &&
+                 (!thread->managed_id ||
+                  object_indices_insert(&graph->by_id, (struct object_index){thread->managed_id, index}, NULL));
+    if (!added)
+        graph_note_memory(graph);
+    return added;
 }
 
 void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cdacq_thread *thread)
@@ -100,8 +108,7 @@ void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cd
         .name = copy.name ? arena_string(&graph->arena, copy.name, strlen(copy.name)) : NULL,
     };
     size_t index = graph->threads.count;
-    if (!append_thread(graph, &item))
-        graph_note_memory(graph);
+    (void)append_thread(graph, &item);
     graph->current = (struct current_thread){.active = graph->threads.count > index};
 }
 
@@ -142,10 +149,8 @@ static void add_runtime_threads(struct cdacq_wait_graph *graph)
         if (known == NO_THREAD && thread->os_id) {
             known = (int)graph->threads.count;
             first = without++ ? first : thread->os_id;
-            if (!append_thread(graph, &item)) {
-                graph_note_memory(graph);
+            if (!append_thread(graph, &item))
                 break;
-            }
         }
         if (known != NO_THREAD)
             index_tid(graph, thread->os_id, (size_t)known);

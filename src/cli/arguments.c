@@ -226,8 +226,6 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
 
 /* ---- Parsing --------------------------------------------------------------------------------------------------- */
 
-enum { OPTIONS_MAX = 64 };
-
 /* Makes getopt's tables. `-` returns operands in order, `:` suppresses getopt's messages. */
 static void make_tables(char *letters, struct option *longs)
 {

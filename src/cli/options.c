@@ -53,6 +53,7 @@ const struct option_row option_rows[] = {
 };
 
 const size_t option_count = ARRAY_SIZE(option_rows);
+_Static_assert(ARRAY_SIZE(option_rows) <= OPTIONS_MAX, "too many options");
 
 const struct option_row *option_row(int id)
 {

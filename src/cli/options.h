@@ -54,6 +54,8 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const size_t option_count;
 
+enum { OPTIONS_MAX = 64 }; /* those that were given are a set of bits */
+
 /* The row of an option that exists. */
 const struct option_row *option_row(int id);
 

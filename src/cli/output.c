@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,17 +81,34 @@ void output_abandon(struct output *out)
     out->data = NULL;
 }
 
+/* Completes the file. A signal that ends the tool comes before or after that: no part of the file stays behind. */
+static bool commit(struct output *out)
+{
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    forget_temporary(out);
+    bool done = file_commit(&out->file);
+    int saved = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return done;
+}
+
 bool output_close(struct output *out)
 {
     out->is_held = false;
     output_flush(out);
     int watched = watchdog_set(0); /* a disk may be slow */
-    forget_temporary(out);
-    if (out->error)
+    if (out->error) {
+        forget_temporary(out);
         file_abandon(&out->file);
-    /* Some file systems report only here that the disk is full. */
-    else if (out->fd == STDOUT_FILENO ? close(out->fd) < 0 : !file_commit(&out->file))
-        out->error = errno;
+    } else if (out->fd == STDOUT_FILENO ? close(out->fd) < 0 : !commit(out)) {
+        out->error = errno; /* some file systems report only here that the disk is full */
+    }
     watchdog_set(watched);
     free(out->data);
     out->data = NULL;
