@@ -1,16 +1,9 @@
 #include "target/live.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "util/clock.h"
 #include "util/error.h"
@@ -20,42 +13,17 @@
 #include "target/proc_maps.h"
 #include "target/proc_status.h"
 #include "target/shared_memory.h"
+#include "target/thread_holder.h"
 #include "target/threads.h"
 
 enum {
-    STOP_ROUNDS = 64, /* each stops all threads seen so far; only running threads create new ones */
-    STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
-    RECENT = 128,     /* spans */
+    RECENT = 128, /* spans */
     RECENT_SHARED = 64,
     SHARED_UNIT = 64 * 1024,  /* the runtime maps its heaps in multiples of as many bytes */
     PAGES_BEFORE_SHARED = 64, /* are read one by one: a few are read faster than shared memory is found */
 };
 
 #define LISTED_FOR UINT64_C(1000000000) /* nanoseconds, after which mappings are listed again in any case */
-
-struct held_thread {
-    pid_t tid;
-    int signal; /* intercepted when the thread stopped; delivered when it resumes */
-};
-
-/*
- * A thread of the library that holds the target's threads stopped. Only the thread that attached with ptrace may read
- * registers and detach, and the target may be used and destroyed by another thread than opened it. When a tracer ends,
- * the kernel detaches for it.
- */
-struct holder {
-    pthread_t thread;
-    bool started;
-    sem_t wake;    /* the holder has a task: fill `list` or, if that is NULL, resume the threads and end */
-    sem_t settled; /* all threads are held, or that failed; the list is filled */
-    struct threads *list;
-    bool listed; /* false: out of memory */
-    struct held_thread *held;
-    size_t held_count;
-    enum cdacq_status status;
-    struct cdacq_error error;
-    uint64_t began; /* when it began to hold, in nanoseconds */
-};
 
 struct live {
     struct target base;
@@ -71,7 +39,7 @@ struct live {
     struct shared_memory shared;     /* what it holds */
     struct span recent_shared[RECENT_SHARED]; /* its mappings, by an address that was read in each */
     struct file_policy *policy;
-    struct holder holder;
+    struct thread_holder holder; /* holds threads from the stop to the resumption */
 };
 
 static struct live *live_of(struct target *target)
@@ -222,33 +190,21 @@ static bool live_unchanged(struct target *target, const struct read_log *log, si
            live_pages_unchanged(pages, target->question, log, from) && !live_gone(target);
 }
 
-static void wait_for(sem_t *semaphore)
+static void resume(struct live *live)
 {
-    while (sem_wait(semaphore) < 0 && errno == EINTR)
-        ;
-}
-
-static void release_threads(struct live *live)
-{
-    struct holder *holder = &live->holder;
-    if (!holder->started)
+    struct target_stops *stops = &live->base.stops;
+    if (!live->holder.started)
         return;
-    sem_post(&holder->wake);
-    pthread_join(holder->thread, NULL);
-    sem_destroy(&holder->settled);
-    sem_destroy(&holder->wake);
-    free(holder->held);
-    uint64_t time = monotonic_ns() - holder->began;
-    live->base.stops.count++;
-    live->base.stops.total += time;
-    live->base.stops.longest = MAX(live->base.stops.longest, time);
-    *holder = (struct holder){0};
+    uint64_t time = thread_holder_release(&live->holder);
+    stops->count++;
+    stops->total += time;
+    stops->longest = MAX(stops->longest, time);
 }
 
 static void live_destroy(struct target *target)
 {
     struct live *live = live_of(target);
-    release_threads(live);
+    resume(live);
     live_pages_deinit(&live->pages);
     shared_memory_close(&live->shared);
     if (live->maps >= 0)
@@ -294,18 +250,14 @@ static int read_inner_id(int pid, int tid)
 
 static enum cdacq_status live_threads(struct target *target, struct threads *ret, struct cdacq_error *err)
 {
-    struct holder *holder = &live_of(target)->holder;
-    if (!holder->started)
+    struct live *live = live_of(target);
+    if (!live->holder.started)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: only a stopped process has threads to read",
                          target->pid);
     if (!register_machine_find(target->elf_machine))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "process %d: registers of ELF machine %u cannot be read",
                          target->pid, target->elf_machine);
-    holder->list = ret;
-    sem_post(&holder->wake);
-    wait_for(&holder->settled);
-    holder->list = NULL;
-    if (!holder->listed)
+    if (!thread_holder_list(&live->holder, target, ret))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
     /* All threads of a process are in one pid namespace, and the first one has the process's id. */
     bool is_inside = read_inner_id(target->pid, target->pid) != target->pid;
@@ -444,16 +396,6 @@ static void live_refresh(struct target *target)
     (void)list_mappings(live); /* if not, the known ones stay */
 }
 
-/* Words errno for a process. */
-static enum cdacq_status process_error(const struct live *live, struct cdacq_error *err)
-{
-    bool gone = errno == ENOENT || errno == ESRCH, refused = errno == EPERM || errno == EACCES;
-    return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", live->base.pid,
-                     gone      ? "there is no such process"
-                     : refused ? "not permitted to read its memory (same user, or root; see ptrace_scope)"
-                               : strerror(errno));
-}
-
 /* Lists the mappings for the first time. */
 static enum cdacq_status list_first(struct live *live, struct cdacq_error *err)
 {
@@ -463,157 +405,11 @@ static enum cdacq_status list_first(struct live *live, struct cdacq_error *err)
     live->maps = proc_maps_open(live->base.pid);
     enum cdacq_status status = live->maps < 0 ? CDACQ_ERR_IO : list_mappings(live);
     if (status == CDACQ_ERR_IO)
-        return process_error(live, err);
+        return proc_error(live->base.pid, err);
     if (status == CDACQ_NOT_MANAGED)
         return error_set(err, CDACQ_ERR_IO, 0,
                          "process %d: it has no memory: it has ended (zombie), or is a kernel thread", live->base.pid);
     return status < 0 ? error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory") : CDACQ_OK;
-}
-
-static bool is_held(const struct holder *holder, pid_t tid)
-{
-    for (size_t i = 0; i < holder->held_count; i++)
-        if (holder->held[i].tid == tid)
-            return true;
-    return false;
-}
-
-/* Whether a thread has ended: a thread group leader stays listed until all its threads have ended. */
-static bool has_ended(const struct live *live, pid_t tid)
-{
-    char path[64], stat[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", live->base.pid, tid);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, stat, sizeof stat - 1);
-    stat[n] = '\0';
-    const char *state = strrchr(stat, ')'); /* the name before it may hold any byte */
-    return !n || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
-}
-
-/* Stops one thread. Succeeds for a thread that has ended meanwhile. */
-static enum cdacq_status hold_thread(struct live *live, pid_t tid, const struct timespec *deadline,
-                                     struct cdacq_error *err)
-{
-    struct holder *holder = &live->holder;
-    int status = 0;
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
-        int saved = errno;
-        if (saved == ESRCH || has_ended(live, tid))
-            return CDACQ_OK;
-        return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s%s", live->base.pid, tid,
-                         strerror(saved), saved == EPERM ? " (is it traced by another process?)" : "");
-    }
-    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-    for (long pause = 10 * 1000;; pause = MIN(pause * 2, 1000L * 1000)) {
-        pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
-        if (waited < 0 && errno != EINTR)
-            return CDACQ_OK; /* it has ended */
-        if (waited > 0)
-            break;
-        struct timespec now, nap = {0, pause};
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec >= deadline->tv_sec)
-            return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d did not stop within %d s", live->base.pid,
-                             tid, STOP_SECONDS);
-        nanosleep(&nap, NULL);
-    }
-    if (!WIFSTOPPED(status))
-        return CDACQ_OK;
-    /* Either our stop, with an event in the high byte, or a signal, which must not be lost. */
-    int signal = status >> 16 ? 0 : WSTOPSIG(status);
-    holder->held[holder->held_count++] = (struct held_thread){tid, signal};
-    return CDACQ_OK;
-}
-
-static enum cdacq_status hold_all_threads(struct live *live, struct cdacq_error *err)
-{
-    struct holder *holder = &live->holder;
-    struct timespec deadline;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", live->base.pid);
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += STOP_SECONDS;
-    for (int round = 0; round < STOP_ROUNDS; round++) {
-        size_t before = holder->held_count;
-        DIR *dir = opendir(path);
-        if (!dir)
-            return process_error(live, err);
-        enum cdacq_status status = CDACQ_OK;
-        struct dirent *entry;
-        while (status >= 0 && (entry = readdir(dir))) {
-            pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
-            if (!tid || is_held(holder, tid))
-                continue;
-            if (holder->held_count == THREAD_MAX)
-                status = error_set(err, CDACQ_ERR_IO, 0, "process %d: more than %d threads cannot be stopped",
-                                   live->base.pid, THREAD_MAX);
-            else
-                status = hold_thread(live, tid, &deadline, err);
-        }
-        closedir(dir);
-        if (status < 0 || holder->held_count == before)
-            return status;
-    }
-    return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: new threads keep coming", live->base.pid);
-}
-
-/* Reads the registers of all threads that are held. One that was killed meanwhile has none. */
-static bool list_threads(struct live *live)
-{
-    struct holder *holder = &live->holder;
-    if (!threads_reserve(holder->list, holder->held_count))
-        return false;
-    for (size_t i = 0; i < holder->held_count; i++) {
-        uint8_t registers[64 * 8]; /* more than any machine has in this set */
-        struct iovec whole = {registers, sizeof registers};
-        pid_t tid = holder->held[i].tid;
-        if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) == 0)
-            (void)threads_append_live(holder->list, &live->base, tid, registers, whole.iov_len);
-    }
-    return true;
-}
-
-static void *holder_main(void *context)
-{
-    struct live *live = context;
-    struct holder *holder = &live->holder;
-    holder->status = hold_all_threads(live, &holder->error);
-    sem_post(&holder->settled);
-    if (holder->status >= 0)
-        wait_for(&holder->wake);
-    while (holder->list) {
-        holder->listed = list_threads(live);
-        sem_post(&holder->settled);
-        wait_for(&holder->wake);
-    }
-    for (size_t i = 0; i < holder->held_count; i++)
-        ptrace(PTRACE_DETACH, holder->held[i].tid, NULL, (void *)(intptr_t)holder->held[i].signal);
-    return NULL;
-}
-
-static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
-{
-    struct holder *holder = &live->holder;
-    sigset_t all, old;
-    holder->held = calloc(THREAD_MAX, sizeof *holder->held);
-    if (!holder->held)
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    holder->began = monotonic_ns();
-    sem_init(&holder->settled, 0, 0);
-    sem_init(&holder->wake, 0, 0);
-    sigfillset(&all); /* signals are left to the process's other threads */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    holder->started = pthread_create(&holder->thread, NULL, holder_main, live) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!holder->started) {
-        free(holder->held);
-        holder->held = NULL;
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "no thread for holding process %d", live->base.pid);
-    }
-    wait_for(&holder->settled);
-    if (holder->status < 0 && err)
-        *err = holder->error;
-    return holder->status;
 }
 
 static enum cdacq_status live_stop(struct target *target, bool as_core, struct cdacq_error *err)
@@ -621,12 +417,12 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
     struct live *live = live_of(target);
     if (live->holder.started)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: it is stopped already", target->pid);
-    enum cdacq_status status = hold(live, err);
+    enum cdacq_status status = thread_holder_hold(&live->holder, target->pid, err);
     const char *gone = status < 0 ? NULL : live_gone(target); /* these may be the threads of another program */
     if (gone)
         status = error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->pid, gone);
     if (status < 0) {
-        release_threads(live);
+        resume(live);
         return status;
     }
     live_begin_question(target);
@@ -637,7 +433,7 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
 
 static void live_resume(struct target *target)
 {
-    release_threads(live_of(target));
+    resume(live_of(target));
 }
 
 static const struct target_ops live_ops = {
@@ -671,7 +467,7 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
             break;
         errno = live->pages.error;
         if (errno != EFAULT && errno != EIO) /* a page without access */
-            return process_error(live, err);
+            return proc_error(live->base.pid, err);
     }
     snprintf(path, sizeof path, "/proc/%d/mem", live->base.pid);
     live->memory = open(path, O_RDONLY | O_CLOEXEC);
@@ -706,7 +502,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     live->memory = -1;
     live->statm = -1;
     live->policy = policy;
-    enum cdacq_status status = stop ? hold(live, err) : CDACQ_OK;
+    enum cdacq_status status = stop ? thread_holder_hold(&live->holder, pid, err) : CDACQ_OK;
     if (status >= 0)
         status = list_first(live, err);
     if (status >= 0 && record && !(live->base.recording = calloc(1, sizeof *live->base.recording)))

@@ -1,8 +1,11 @@
 /*
- * proc_status.h: lines of /proc/PID/status and /proc/PID/task/TID/status. Source: proc(5), pid_namespaces(7).
+ * proc_status.h: lines of /proc/PID/status and /proc/PID/task/TID/status, and why files of /proc/PID cannot be read.
+ * Source: proc(5), pid_namespaces(7).
  */
 #ifndef CDACQ_TARGET_PROC_STATUS_H
 #define CDACQ_TARGET_PROC_STATUS_H
+
+#include "cdacq/error.h"
 
 /* The value of a line of the file's text; "" if there is none. */
 const char *proc_status_value(const char *status, const char *key);
@@ -12,5 +15,8 @@ const char *proc_status_value(const char *status, const char *key);
  * reader if the process is in another namespace, such as that of a container. 0: not known.
  */
 int proc_status_inner_id(const char *status);
+
+/* Words errno for a process. Returns IO. */
+enum cdacq_status proc_error(int pid, struct cdacq_error *err);
 
 #endif

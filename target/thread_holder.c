@@ -1,0 +1,204 @@
+#include "target/thread_holder.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "formats/elf.h"
+#include "target/proc_status.h"
+#include "target/threads.h"
+
+enum {
+    STOP_ROUNDS = 64, /* each stops all threads seen so far; only running threads create new ones */
+    STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
+};
+
+static uint64_t id_itself(const uint64_t *id)
+{
+    return *id;
+}
+
+DEFINE_VECTOR_FUNCTIONS(held_threads, struct held_thread);
+DEFINE_HASH_TABLE_FUNCTIONS(thread_ids, uint64_t, uint64_t, id_itself, hash_u64, equal_u64);
+
+static void wait_for(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) < 0 && errno == EINTR)
+        ;
+}
+
+/* Whether a thread has ended: a thread group leader stays listed until all its threads have ended. */
+static bool has_ended(int pid, pid_t tid)
+{
+    char path[64], stat[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, stat, sizeof stat - 1);
+    stat[n] = '\0';
+    const char *state = strrchr(stat, ')'); /* the name before it may hold any byte */
+    return !n || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
+}
+
+/* Stops one thread. Succeeds for a thread that has ended meanwhile. */
+static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, const struct timespec *deadline,
+                                     struct cdacq_error *err)
+{
+    int status = 0;
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
+        int saved = errno;
+        if (saved == ESRCH || has_ended(holder->pid, tid))
+            return CDACQ_OK;
+        return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s%s", holder->pid, tid,
+                         strerror(saved), saved == EPERM ? " (is it traced by another process?)" : "");
+    }
+    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+    for (long pause = 10 * 1000;; pause = MIN(pause * 2, 1000L * 1000)) {
+        pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
+        if (waited < 0 && errno != EINTR)
+            return CDACQ_OK; /* it has ended */
+        if (waited > 0)
+            break;
+        struct timespec now, nap = {0, pause};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec >= deadline->tv_sec)
+            return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d did not stop within %d s", holder->pid, tid,
+                             STOP_SECONDS);
+        nanosleep(&nap, NULL);
+    }
+    if (!WIFSTOPPED(status))
+        return CDACQ_OK;
+    /* Either our stop, with an event in the high byte, or a signal, which must not be lost. */
+    int signal = status >> 16 ? 0 : WSTOPSIG(status);
+    (void)held_threads_append(&holder->held, (struct held_thread){tid, signal}); /* there is room for all */
+    (void)thread_ids_insert(&holder->ids, (uint64_t)tid, NULL);
+    return CDACQ_OK;
+}
+
+static enum cdacq_status hold_all_threads(struct thread_holder *holder, struct cdacq_error *err)
+{
+    struct timespec deadline;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", holder->pid);
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += STOP_SECONDS;
+    for (int round = 0; round < STOP_ROUNDS; round++) {
+        size_t before = holder->held.count;
+        DIR *dir = opendir(path);
+        if (!dir)
+            return proc_error(holder->pid, err);
+        enum cdacq_status status = CDACQ_OK;
+        struct dirent *entry;
+        while (status >= 0 && (entry = readdir(dir))) {
+            pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+            if (!tid || thread_ids_find(&holder->ids, (uint64_t)tid))
+                continue;
+            if (holder->held.count == THREAD_MAX)
+                status = error_set(err, CDACQ_ERR_IO, 0, "process %d: more than %d threads cannot be stopped",
+                                   holder->pid, THREAD_MAX);
+            else
+                status = hold_thread(holder, tid, &deadline, err);
+        }
+        closedir(dir);
+        if (status < 0 || holder->held.count == before)
+            return status;
+    }
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: new threads keep coming", holder->pid);
+}
+
+/* Reads the registers of all threads that are held. */
+static bool list_threads(struct thread_holder *holder)
+{
+    if (!threads_reserve(holder->list, holder->held.count))
+        return false;
+    for (size_t i = 0; i < holder->held.count; i++) {
+        uint8_t registers[64 * 8]; /* more than any machine has in this set */
+        struct iovec whole = {registers, sizeof registers};
+        pid_t tid = holder->held.items[i].tid;
+        if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) == 0)
+            (void)threads_append_live(holder->list, holder->target, tid, registers, whole.iov_len);
+    }
+    return true;
+}
+
+static void *holder_main(void *context)
+{
+    struct thread_holder *holder = context;
+    holder->status = hold_all_threads(holder, &holder->error);
+    sem_post(&holder->settled);
+    if (holder->status >= 0)
+        wait_for(&holder->wake);
+    while (holder->list) {
+        holder->listed = list_threads(holder);
+        sem_post(&holder->settled);
+        wait_for(&holder->wake);
+    }
+    for (size_t i = 0; i < holder->held.count; i++) {
+        const struct held_thread *held = &holder->held.items[i];
+        ptrace(PTRACE_DETACH, held->tid, NULL, (void *)(intptr_t)held->signal);
+    }
+    return NULL;
+}
+
+static void free_lists(struct thread_holder *holder)
+{
+    held_threads_deinit(&holder->held);
+    thread_ids_deinit(&holder->ids);
+}
+
+enum cdacq_status thread_holder_hold(struct thread_holder *holder, int pid, struct cdacq_error *err)
+{
+    sigset_t all, old;
+    holder->pid = pid;
+    if (!held_threads_reserve(&holder->held, THREAD_MAX) || !thread_ids_reserve(&holder->ids, THREAD_MAX)) {
+        free_lists(holder);
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    }
+    holder->began = monotonic_ns();
+    sem_init(&holder->settled, 0, 0);
+    sem_init(&holder->wake, 0, 0);
+    sigfillset(&all); /* signals are left to the process's other threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    holder->started = pthread_create(&holder->thread, NULL, holder_main, holder) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!holder->started) {
+        free_lists(holder);
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "no thread for holding process %d", pid);
+    }
+    wait_for(&holder->settled);
+    if (holder->status < 0 && err)
+        *err = holder->error;
+    return holder->status;
+}
+
+bool thread_holder_list(struct thread_holder *holder, const struct target *target, struct threads *ret)
+{
+    holder->target = target;
+    holder->list = ret;
+    sem_post(&holder->wake);
+    wait_for(&holder->settled);
+    holder->list = NULL;
+    return holder->listed;
+}
+
+uint64_t thread_holder_release(struct thread_holder *holder)
+{
+    if (!holder->started)
+        return 0;
+    sem_post(&holder->wake);
+    pthread_join(holder->thread, NULL);
+    sem_destroy(&holder->settled);
+    sem_destroy(&holder->wake);
+    free_lists(holder);
+    uint64_t time = monotonic_ns() - holder->began;
+    *holder = (struct thread_holder){0};
+    return time;
+}

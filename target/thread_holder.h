@@ -1,0 +1,56 @@
+/*
+ * thread_holder.h: holds the threads of a running process stopped, and reads their registers. A thread of the library
+ * does it: only the thread that attached with ptrace may read registers and detach, and a target may be used and
+ * destroyed by another thread than opened it. When a tracer ends, the kernel detaches for it: the process runs on.
+ * Source: ptrace(2).
+ */
+#ifndef CDACQ_TARGET_THREAD_HOLDER_H
+#define CDACQ_TARGET_THREAD_HOLDER_H
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "util/hash_table.h"
+#include "util/vector.h"
+#include "cdacq/error.h"
+
+struct held_thread {
+    pid_t tid;
+    int signal; /* intercepted when the thread stopped; delivered when it resumes */
+};
+
+DEFINE_VECTOR_TYPE(held_threads, struct held_thread);
+DEFINE_HASH_TABLE_TYPE(thread_ids, uint64_t);
+
+struct target;
+struct threads;
+
+/* A zeroed struct holds nothing. */
+struct thread_holder {
+    pthread_t thread;
+    bool started;
+    int pid;
+    sem_t wake;    /* there is a task: fill `list` or, if that is NULL, resume the threads and end */
+    sem_t settled; /* all threads are held, or that failed; the list is filled */
+    const struct target *target;
+    struct threads *list;
+    bool listed; /* false: out of memory */
+    struct held_threads held;
+    struct thread_ids ids; /* of them */
+    enum cdacq_status status;
+    struct cdacq_error error;
+    uint64_t began; /* when it began to hold, in nanoseconds */
+};
+
+/*
+ * Stops all threads of a process. Fails with IO or NOMEM: some may be held then, so release it in any case.
+ */
+enum cdacq_status thread_holder_hold(struct thread_holder *holder, int pid, struct cdacq_error *err);
+
+/* Appends the held threads of the target with their registers. One that was killed meanwhile has none. False: NOMEM. */
+bool thread_holder_list(struct thread_holder *holder, const struct target *target, struct threads *ret);
+
+/* Lets the threads run. Returns for how many nanoseconds they were held; 0 if none were. */
+uint64_t thread_holder_release(struct thread_holder *holder);
+
+#endif
