@@ -8,7 +8,7 @@
 #include "contracts/execution_manager/block_gc_info.h"
 #include "contracts/execution_manager/function_table.h"
 #include "contracts/type_system/clause_handler.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "util/sized.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a block fits into its handle");

@@ -1,7 +1,7 @@
 /* exception.c: the calls of cdacq/exception.h. */
 #include "contracts/objects/exception_text.h"
 #include "contracts/thread.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "util/sized.h"
 
 _Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN &&

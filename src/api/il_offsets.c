@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "src/api/question.h"
+#include "src/api/session.h"
 
 /* Of all methods that a session remembers: a large process has some 2 million bounds in all. */
 enum { IL_POINTS_MAX = 8 * 1024 * 1024 };

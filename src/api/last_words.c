@@ -16,7 +16,7 @@
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/method_name.h"
 #include "formats/core_notes.h"
-#include "src/api/handles.h"
+#include "src/api/session.h"
 #include "util/sized.h"
 
 _Static_assert((int)CDACQ_EXCEPTION_INFERRED == (int)EXCEPTION_TEXT_INFERRED, "the same bits");

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "src/api/listing.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 
 enum { STEPS_OF_ELEMENT = 8 }; /* of work that an element costs beyond what is read for it */
 

@@ -1,5 +1,5 @@
 /* source.c: the calls of cdacq/source.h. */
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "src/api/source_lines.h"
 #include "util/error.h"
 #include "util/sized.h"

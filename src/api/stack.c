@@ -7,7 +7,7 @@
 #include "contracts/objects/field.h"
 #include "contracts/objects/string.h"
 #include "contracts/stack_walk/stack_walk.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "target/core.h"
 #include "target/threads.h"
 #include "util/sized.h"

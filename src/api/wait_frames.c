@@ -6,6 +6,7 @@
 #include "contracts/stack_walk/explicit_frame.h"
 #include "contracts/stack_walk/machine.h"
 #include "contracts/type_system/method_desc.h"
+#include "src/api/session.h"
 #include "src/api/wait_graph.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include "formats/dwarf_frame_writer.h"
 #include "formats/elf_writer.h"
 #include "src/api/listing.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "src/perf/elf_debug.h"
 #include "src/perf/kept_code.h"
 #include "src/perf/method_frames.h"

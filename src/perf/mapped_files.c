@@ -2,7 +2,7 @@
  * mapped_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
  */
 #include "src/api/listing.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "target/mapped_file.h"
 #include "util/binary_search.h"
 #include "util/hash_table.h"

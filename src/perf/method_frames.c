@@ -2,6 +2,7 @@
 
 #include "contracts/stack_walk/machine.h"
 #include "contracts/stack_walk/unwind_entry.h"
+#include "src/api/session.h"
 #include "src/api/source_lines.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "src/api/listing.h"
 #include "src/api/follower.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "formats/jitdump_writer.h"
 #include "formats/perf_map.h"
 #include "src/perf/jitdump_debug.h"

@@ -12,7 +12,7 @@
 #include "util/binary_search.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "formats/perf_name.h"
 #include "src/perf/record_file.h"
 #include "util/sized.h"

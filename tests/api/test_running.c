@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "formats/byte_writer.h"
-#include "src/api/question.h"
+#include "src/api/session.h"
 #include "target/mapped_file.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"

@@ -1,0 +1,189 @@
+/*
+ * batch.c: looks up many addresses in one call. What their records and indexes lie in is seldom in the cache, so it is
+ * fetched for several addresses together. Answers about a running process are checked hundreds at a time.
+ */
+#include <inttypes.h>
+
+#include "src/api/session.h"
+#include "util/sized.h"
+
+enum {
+    MANY = 32,    /* addresses of one call, from which on it uses indexes */
+    CHUNK = 512,  /* addresses of a running process whose answers are checked together */
+    FETCHED = 32, /* records that are on their way to the cache together */
+};
+
+static void put(struct cdacq_method *ret, size_t stride, size_t i, const struct cdacq_method *method)
+{
+    char *element = (char *)ret + i * stride;
+    if (stride == sizeof *method) {
+        memcpy(element, method, sizeof *method);
+        return;
+    }
+    sized_set_size(element, stride);
+    sized_copy(element, method, sizeof *method);
+}
+
+/* Lets the processor fetch a record, or nothing for NULL. */
+static inline void prefetch_record(const struct method_record *record)
+{
+    for (size_t at = 0; record && at < sizeof *record; at += LINE_SIZE)
+        __builtin_prefetch((const char *)record + at);
+}
+
+/* The answers from `from` on, of a process that has ended. */
+static enum cdacq_status end_answers(struct cdacq_session *session, const uint64_t *ips, size_t from, size_t count,
+                                     const char *why, struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
+{
+    struct cdacq_method method;
+    session_answer_changed(session, ips[from], &method);
+    session_keep_error(session, &method);
+    for (size_t i = from; i < count; i++) {
+        method.ip = ips[i];
+        put(ret, stride, i, &method);
+    }
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", session->target->target->pid, why);
+}
+
+/* Addresses of a running process, and where their answers go. */
+struct running_batch {
+    const uint64_t *ips;
+    bool many;
+    struct cdacq_method *ret;
+    size_t stride;
+    bool failed;                        /* an answer is an error */
+    size_t begin, end, fetched;         /* the chunk; the end of what was fetched of it */
+    struct method_record *known[CHUNK]; /* of the fetched items: the record that the index had, or NULL */
+};
+
+/* Finds the records of the next items. They are seldom in the cache: the processor fetches them all meanwhile. */
+static void fetch_known(struct cdacq_session *session, struct running_batch *batch)
+{
+    uint64_t addresses[RECORD_INDEX_BATCH] = {0};
+    size_t count = MIN(batch->end - batch->fetched, (size_t)RECORD_INDEX_BATCH);
+    struct method_record **records = &batch->known[batch->fetched - batch->begin];
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = session_address(session, batch->ips[batch->fetched + i]);
+    record_index_find_batch(&session->formed, addresses, count, records);
+    for (size_t i = 0; i < count; i++)
+        prefetch_record(records[i]);
+    batch->fetched += count;
+}
+
+static void form_answer(struct cdacq_session *session, void *context, size_t i)
+{
+    struct running_batch *batch = context;
+    struct cdacq_method own, *to = batch->stride == sizeof own ? &batch->ret[i] : &own; /* otherwise: another version */
+    if (batch->many && i >= batch->fetched)
+        fetch_known(session, batch);
+    session_look_up_singly(session, batch->ips[i], batch->many, batch->many ? batch->known[i - batch->begin] : NULL,
+                           to);
+    session_keep_error(session, to);
+    batch->failed |= to->answer == CDACQ_ANSWER_ERROR;
+    if (to == &own)
+        put(batch->ret, batch->stride, i, &own);
+}
+
+/* Looks up addresses. IO if the process has ended: the answers that were not checked are errors then. */
+static enum cdacq_status running_answers(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                                         struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
+{
+    struct running_batch batch;
+    size_t items[CHUNK];
+    batch.ips = ips;
+    batch.many = count >= MANY;
+    batch.ret = ret;
+    batch.stride = stride;
+    for (size_t from = 0; from < count; from += CHUNK) {
+        size_t n = MIN(count - from, (size_t)CHUNK);
+        for (size_t i = 0; i < n; i++)
+            items[i] = from + i;
+        batch.failed = false;
+        batch.begin = batch.fetched = from;
+        batch.end = from + n;
+        size_t changed = session_form_items(session, form_answer, &batch, items, n);
+        const char *gone = changed || batch.failed ? target_gone(session->target->target) : NULL;
+        if (gone)
+            return end_answers(session, ips, from, count, gone, ret, stride, err);
+        for (size_t i = 0; i < changed; i++) {
+            struct cdacq_method method;
+            session_answer_changed(session, ips[items[i]], &method);
+            session_keep_error(session, &method);
+            put(ret, stride, items[i], &method);
+        }
+    }
+    return CDACQ_OK;
+}
+
+/*
+ * Finds the records of addresses in the indexes that exist, and NULL for the others. Records are seldom in the cache:
+ * the processor fetches them all while it looks for the next.
+ */
+static void fetch_records(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                          struct method_record **records)
+{
+    struct code_search searches[FETCHED];
+    const struct session_range *ranges[FETCHED];
+    struct method_record **slots[FETCHED];
+    bool usable = session->map && !session_is_running(session) && !session->target->target->recording;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t address = session_address(session, ips[i]);
+        size_t index = usable ? session_find_range(session, address) : SIZE_MAX;
+        const struct session_range *range = index != SIZE_MAX ? &session->ranges[index] : NULL;
+        uint64_t begin = range ? session->map->ranges[index].section.begin : 0;
+        bool searched =
+            range && range->table && session->map->ranges[index].section.whole && address - begin <= UINT32_MAX;
+        ranges[i] = range;
+        searches[i] = (struct code_search){.parts = searched ? range->table->items : NULL,
+                                           .count = searched ? range->table->count : 0,
+                                           .relative = (uint32_t)(address - begin)};
+    }
+    code_search_all(searches, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct block_part *part = searches[i].parts;
+        slots[i] = part && part->kind != PART_STUB && part->kind != PART_UNKNOWN
+                       ? &ranges[i]->records[part - ranges[i]->table->items]
+                       : NULL;
+        __builtin_prefetch(slots[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        records[i] = slots[i] ? *slots[i] : NULL;
+        prefetch_record(records[i]);
+    }
+}
+
+/* Puts the answer for an address into its place, from its record if that is complete. */
+static void put_answer(struct cdacq_session *session, uint64_t ip, bool batch, struct method_record *record,
+                       struct cdacq_method *ret, size_t stride, size_t i)
+{
+    struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* otherwise: another version */
+    if (record && record->has_il_map) {
+        session_answer_from(session, record, NULL, session_address(session, ip), to);
+        to->ip = ip;
+    } else {
+        session_answer_one(session, ip, batch, to);
+    }
+    if (to == &own)
+        put(ret, stride, i, &own);
+}
+
+enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
+                                           struct cdacq_method *ret, struct cdacq_error *err)
+{
+    enum cdacq_status status = count ? sized_check(ret, "struct cdacq_method", err) : CDACQ_OK;
+    if (status < 0)
+        return status;
+    size_t stride = count ? ret->size : 0;
+    arena_deinit(&session->scratch);
+    session_begin_question(session);
+    if (session_is_running(session))
+        return running_answers(session, ips, count, ret, stride, err);
+    for (size_t from = 0; from < count; from += FETCHED) {
+        struct method_record *records[FETCHED];
+        size_t n = MIN(count - from, (size_t)FETCHED);
+        fetch_records(session, ips + from, n, records);
+        for (size_t i = 0; i < n; i++)
+            put_answer(session, ips[from + i], count >= MANY, records[i], ret, stride, from + i);
+    }
+    return CDACQ_OK;
+}
