@@ -10,6 +10,7 @@
 #include "formats/elf.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/text.h"
 
 enum { CHUNK = 256 * 1024, HOLE = 4096, TYPE_END = EI_NIDENT + 2 };
 
@@ -149,21 +150,11 @@ static bool is_zero(const uint8_t *bytes, size_t size)
     return !bytes[0] && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
-/* "12 GiB": in the largest unit of which the size is a whole number. */
-static const char *size_text(char *buffer, size_t buffer_size, uint64_t size)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    for (; unit + 1 < ARRAY_SIZE(units) && size >= 1024 && size % 1024 == 0; unit++)
-        size /= 1024;
-    snprintf(buffer, buffer_size, "%llu %s", (unsigned long long)size, units[unit]);
-    return buffer;
-}
-
 static void stop(struct intake *intake, const char *format, uint64_t bound)
 {
     char text[40];
-    snprintf(intake->reason, sizeof intake->reason, format, size_text(text, sizeof text, bound));
+    text_bytes(text, sizeof text, bound);
+    snprintf(intake->reason, sizeof intake->reason, format, text);
 }
 
 /* Writes bytes without holes. False where they do not fit. */

@@ -218,12 +218,6 @@ static bool take_mappings(struct target *target, const struct cdacq_memory *memo
     return mapped_files_index(target);
 }
 
-static int compare_intervals(const void *a, const void *b)
-{
-    const struct interval *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 static bool take_held(struct memory_target *target)
 {
     const struct cdacq_memory *memory = &target->memory;
@@ -238,7 +232,7 @@ static bool take_held(struct memory_target *target)
     }
     if (!held->count)
         return true;
-    qsort(held->items, held->count, sizeof *held->items, compare_intervals);
+    sort_u64(held->items, held->count, sizeof *held->items);
     size_t last = 0;
     for (size_t i = 1; i < held->count; i++) {
         if (held->items[i].begin > held->items[last].end)

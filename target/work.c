@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "util/text.h"
+
 enum {
     SIZE_OF_BOUNDS = 128 * 1024 * 1024, /* bytes of a core to which the next two belong */
     STEPS_BY_SIZE = 60 * 1000 * 1000, /* two seconds at most; a snapshot of all methods of a small process takes half */
@@ -39,21 +41,10 @@ void work_return_memory(struct work *work, uint64_t bytes)
         atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
 }
 
-/* Exact, in the largest unit that is: "8 MiB". */
-static void format_bytes(uint64_t bytes, char *text, size_t size)
-{
-    if (bytes & 0x3ff)
-        snprintf(text, size, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
-    else if (bytes & 0xfffff)
-        snprintf(text, size, "%" PRIu64 " KiB", bytes >> 10);
-    else
-        snprintf(text, size, "%" PRIu64 " MiB", bytes >> 20);
-}
-
 bool work_is_spent(const struct work *work, char *text, size_t size)
 {
     char bytes[32];
-    format_bytes(work->memory_max, bytes, sizeof bytes);
+    text_bytes(bytes, sizeof bytes, work->memory_max);
     if (!work_left(work))
         snprintf(text, size, "stopped at the bound on work, %" PRIu64 " step%s: results are incomplete",
                  work->steps_max, work->steps_max == 1 ? "" : "s");

@@ -1,5 +1,6 @@
 #include "util/text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -84,6 +85,15 @@ void text_escape(struct text *text, const void *data, size_t length)
         text_append(text, escaped, (size_t)(after - escaped));
         p += taken;
     }
+}
+
+void text_bytes(char *ret, size_t size, uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    for (; unit + 1 < ARRAY_SIZE(units) && bytes >= 1024 && bytes % 1024 == 0; unit++)
+        bytes /= 1024;
+    snprintf(ret, size, "%" PRIu64 " %s", bytes, !unit && bytes == 1 ? "byte" : units[unit]);
 }
 
 void text_hex(char *ret, const uint8_t *bytes, size_t size)

@@ -25,6 +25,9 @@ void text_printf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Appends bytes of a target or a file, escaped as ESCAPE_DATA (util/escape.h). */
 void text_escape(struct text *text, const void *data, size_t length);
 
+/* Writes a number of bytes exactly, in the largest unit that allows it: "8 MiB". */
+void text_bytes(char *ret, size_t size, uint64_t bytes);
+
 /* Writes `size` bytes as 2 * size lower-case digits and a NUL. */
 void text_hex(char *ret, const uint8_t *bytes, size_t size);
 

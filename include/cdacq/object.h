@@ -68,8 +68,8 @@ CDACQ_API enum cdacq_status cdacq_session_get_element(struct cdacq_session *sess
 /*
  * Passes at most `max` UTF-16 units of a string to `write`, in pieces of UTF-8. A surrogate without its pair is U+FFFD.
  * The text is any UTF-8, with any control characters: escape it before you print it. CDACQ_STOPPED: `write` returned
- * non-zero; it must not use the session. The length is that of cdacq_session_get_object. Fails with ARGUMENT, or with CORRUPT or MEMORY if the
- * object is no string or cannot be read, perhaps after some pieces.
+ * non-zero; it must not use the session. The length is that of cdacq_session_get_object. Fails with ARGUMENT, or with
+ * CORRUPT or MEMORY if the object is no string or cannot be read, perhaps after some pieces.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_string(struct cdacq_session *session, uint64_t string, uint32_t max,
                                                        int (*write)(const char *bytes, size_t length, void *context),

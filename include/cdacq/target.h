@@ -12,7 +12,8 @@ CDACQ_BEGIN_DECLS
 
 /*
  * An open target. Several threads may share one of a core, an image or caller's memory; one thread at a time may use a
- * live process, or a target with CDACQ_OPEN_RECORD, and its sessions. It owns the strings in the structs that describe it.
+ * live process, or a target with CDACQ_OPEN_RECORD, and its sessions. It owns the strings in the structs that describe
+ * it.
  */
 struct cdacq_target;
 

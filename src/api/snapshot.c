@@ -57,18 +57,6 @@ static bool add_page(struct segments *segments, struct target *target, const str
     return true;
 }
 
-static int compare_pages(const void *a, const void *b)
-{
-    const struct page *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
-}
-
-static int compare_segments(const void *a, const void *b)
-{
-    const struct core_writer_segment *x = a, *y = b;
-    return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
-}
-
 static bool collect(struct target *target, struct segments *segments)
 {
     const struct recording *recording = target->recording;
@@ -78,15 +66,14 @@ static bool collect(struct target *target, struct segments *segments)
         return false;
     for (const struct page *page = NULL; (page = pages_next(&recording->pages, page));)
         pages[count++] = *page;
-    qsort(pages, count, sizeof *pages, compare_pages);
+    sort_u64(pages, count, sizeof *pages);
     for (size_t i = 0; i < count; i++)
         if (!add_page(segments, target, &pages[i]))
             return false;
     for (const struct patch *patch = recording->patches; patch; patch = patch->next)
         if (!add_segment(segments, patch->address, patch->bytes, patch->size, CORE_WRITER_R))
             return false;
-    if (segments->count) /* qsort must not be given NULL */
-        qsort(segments->items, segments->count, sizeof *segments->items, compare_segments);
+    sort_u64(segments->items, segments->count, sizeof *segments->items);
     return true;
 }
 

@@ -243,6 +243,30 @@ START_TEST(bytes_as_digits)
 }
 END_TEST
 
+START_TEST(numbers_of_bytes)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {
+        {0, "0 bytes"},
+        {1, "1 byte"},
+        {1023, "1023 bytes"},
+        {1024, "1 KiB"},
+        {1025, "1025 bytes"},
+        {UINT64_C(256) << 20, "256 MiB"},
+        {UINT64_C(3) << 40, "3 TiB"},
+        {UINT64_C(1) << 60, "1048576 TiB"},
+        {UINT64_MAX, "18446744073709551615 bytes"},
+    };
+    char written[40];
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        text_bytes(written, sizeof written, cases[i].bytes);
+        ck_assert_str_eq(written, cases[i].text);
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
@@ -263,6 +287,7 @@ static Suite *suite(void)
         surrogates_and_beyond_are_escaped,
         what_rearranges_a_line_is_escaped,
         bytes_as_digits,
+        numbers_of_bytes,
     };
     Suite *s = suite_create("text");
     TCase *tc = tcase_create("text");
