@@ -1,10 +1,10 @@
 """
 The rules for files and folders (docs/architecture.md):
  - a file includes its own layer and the layers below it, always by the folder's name;
- - no files include each other in a circle;
- - no files call each other in a circle;
+ - no files include each other in a cycle;
+ - no files call each other in a cycle;
  - no two folders include each other.
-A header and its own .c are one file here. Each circle is one line, with the names that tie it.
+A header and its own .c are one file here. Each cycle is one line, with the names that tie it.
 """
 import collections
 import pathlib
@@ -132,16 +132,16 @@ def some(names):
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def circles(edges, what):
+def cycles(edges, what):
     reach = {start: reachable(edges, start) for start in list(edges)}
     told = set()
     for start in sorted(reach):
         if start not in reach[start] or start in told:
             continue
-        circle = sorted(other for other in reach[start] if start in reach.get(other, ()))
-        told.update(circle)
+        cycle = sorted(other for other in reach[start] if start in reach.get(other, ()))
+        told.update(cycle)
         ties = [f"{one} -> {other} ({some(edges[one][other])})"
-                for one in circle for other in circle if one != other and other in edges[one]]
+                for one in cycle for other in cycle if one != other and other in edges[one]]
         yield f"{what}: " + "; ".join(ties)
 
 
@@ -156,8 +156,8 @@ def mutual_folders(files):
 
 def problems(files):
     found = [line for path, text in sorted(files.items()) for line in include_problems(path, text)]
-    found += circles(include_edges(files), "files that include each other")
-    found += circles(call_edges(files), "files that call each other")
+    found += cycles(include_edges(files), "files that include each other")
+    found += cycles(call_edges(files), "files that call each other")
     found += mutual_folders(files)
     return found
 

@@ -148,8 +148,8 @@ static bool lists_the_same(const struct listed_section *a, const struct listed_s
     return a->address == b->address && a->begin == b->begin && a->end == b->end;
 }
 
-/* The sections from `first` on end with a circle of `length`. Keeps each once. */
-static void end_circle(struct lister *lister, size_t first, size_t length)
+/* The sections from `first` on end with a cycle of `length`. Keeps each once. */
+static void end_cycle(struct lister *lister, size_t first, size_t length)
 {
     struct listed_sections *sections = &lister->sections;
     const struct listed_section *items = sections->items;
@@ -166,7 +166,7 @@ static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t be
     size_t first = lister->sections.count, marked_at = 0;
     uint64_t marked = 0;
     for (size_t i = 0; fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list"); i++) {
-        if (!(i & (i - 1))) { /* a power of two: a list that returns to this fragment is a circle */
+        if (!(i & (i - 1))) { /* a power of two: a list that returns to this fragment is a cycle */
             marked = fragment;
             marked_at = i;
         }
@@ -186,7 +186,7 @@ static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t be
         }
         fragment = next;
         if (fragment == marked) {
-            end_circle(lister, first, i + 1 - marked_at);
+            end_cycle(lister, first, i + 1 - marked_at);
             return;
         }
     }

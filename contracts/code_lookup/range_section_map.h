@@ -49,7 +49,7 @@ enum {
 };
 
 /*
- * Lists the whole map. What cannot be read, or what no runtime writes (a table in two places, a circle of fragments, a
+ * Lists the whole map. What cannot be read, or what no runtime writes (a table in two places, a cycle of fragments, a
  * section that is empty or overlaps another one), is left out and counted; look-ups may find more. False, and the
  * reader fails, if the map exceeds the bounds. The caller frees ret->items.
  */

@@ -80,7 +80,7 @@ static bool add_node(struct field_reader *reader, uint64_t node, struct code_hea
         if (!reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))) /* its type may stay unknown */
             heap = typed;
     }
-    if (list->count == CODE_HEAP_MAX) { /* the target's list may be a circle */
+    if (list->count == CODE_HEAP_MAX) { /* the target's list may be a cycle */
         list->count = 0;
         return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, node, "CodeHeapListNode.Next");
     }

@@ -19,7 +19,7 @@ enum {
 /* What a text lacks: a bit each. */
 enum exception_text_flaw {
     EXCEPTION_TEXT_OVERRIDDEN = 1,   /* code of the target would have to run: stored fields stand in */
-    EXCEPTION_TEXT_CUT = 2,          /* too long, too deep, or a circle */
+    EXCEPTION_TEXT_CUT = 2,          /* too long, too deep, or a cycle */
     EXCEPTION_TEXT_MISSING = 4,      /* something could not be read */
     EXCEPTION_TEXT_INFERRED = 8,     /* a part was found by a search or is of a culture: it can be wrong */
     EXCEPTION_TEXT_UNCONFIRMED = 16, /* names or lines come from a file that nothing in the target confirms */

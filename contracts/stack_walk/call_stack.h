@@ -29,7 +29,7 @@ struct call_stack {
     const struct walk_machine *machine;
     struct method_list methods;
     uint64_t frame;      /* the next Frame of the runtime; 0: there is none */
-    uint32_t steps_left; /* through the list of Frames, which may be a circle */
+    uint32_t steps_left; /* through the list of Frames, which may be a cycle */
     bool native;         /* the frames before the next one are native */
     bool skipping;       /* to the method that a handler belongs to */
     uint64_t skip_method, skip_fp;

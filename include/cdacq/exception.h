@@ -16,7 +16,7 @@ CDACQ_BEGIN_DECLS
 /* How a text differs from that of the runtime: a bit each. */
 enum cdacq_exception_flaw {
     CDACQ_EXCEPTION_OVERRIDDEN = 1 << 0, /* code of the target would have to run: has stored fields instead */
-    CDACQ_EXCEPTION_CUT = 1 << 1,        /* too long, too deep, or a circle (docs/limits.md) */
+    CDACQ_EXCEPTION_CUT = 1 << 1,        /* too long, too deep, or a cycle (docs/limits.md) */
     CDACQ_EXCEPTION_MISSING = 1 << 2,    /* something could not be read, and is left out */
     /*
      * A part can be wrong: it was found by a search (cdacq/last_words.h), or is a number with a sign or a point, which
@@ -90,7 +90,7 @@ struct cdacq_nested_exception {
  * cdacq_thread has it. An exception that is thrown again has two records of one object in .NET 9 and later. These
  * runtimes also keep an exception whose handler threw the next until the handler of that one returns; .NET 8 does not.
  * CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT, with CONTRACT if the runtime does not describe the
- * records, with CORRUPT for a circle, with FUEL after 4,096 records, or with MEMORY; what comes before is visited.
+ * records, with CORRUPT for a cycle, with FUEL after 4,096 records, or with MEMORY; what comes before is visited.
  * `visit` must not use the session. Source: dotnet/runtime docs/design/datacontracts/Exception.md.
  */
 CDACQ_API enum cdacq_status

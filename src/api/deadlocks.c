@@ -1,7 +1,7 @@
 /*
- * deadlocks.c: circles in the graph of threads and tasks. A thread waits for the thread that holds its lock or that it
+ * deadlocks.c: cycles in the graph of threads and tasks. A thread waits for the thread that holds its lock or that it
  * joins, or for a task; a task waits for the thread that runs it, or for another task. Each strongly connected part of
- * the graph is one deadlock, shown by a shortest circle in it. A wait that is known to end by itself is no edge. All
+ * the graph is one deadlock, shown by a shortest cycle in it. A wait that is known to end by itself is no edge. All
  * steps are linear in the number of edges.
  */
 #include "src/api/wait_graph.h"
@@ -18,11 +18,11 @@ struct node {
     uint32_t number, low; /* of Tarjan's algorithm; 0: not visited */
     uint32_t next;        /* the edge to follow next */
     uint32_t part;        /* the strongly connected part; 0: not known */
-    uint32_t from;        /* of the search for a circle: the node before, plus 1 */
+    uint32_t from;        /* of the search for a cycle: the node before, plus 1 */
     bool on_stack;
 };
 
-struct circles {
+struct cycles {
     struct cdacq_wait_graph *graph;
     struct edges edges;
     struct object_indices tasks;
@@ -35,7 +35,7 @@ struct circles {
 
 enum { NO_NODE = UINT32_MAX }; /* memory does not suffice */
 
-static uint32_t task_node(struct circles *c, uint64_t task)
+static uint32_t task_node(struct cycles *c, uint64_t task)
 {
     bool added = false;
     const struct object_index item = {task, c->count};
@@ -48,29 +48,29 @@ static uint32_t task_node(struct circles *c, uint64_t task)
     return (uint32_t)found->index;
 }
 
-static void add_edge(struct circles *c, uint32_t from, uint32_t to)
+static void add_edge(struct cycles *c, uint32_t from, uint32_t to)
 {
     if (from != NO_NODE && to != NO_NODE && !edges_append(&c->edges, (struct edge){from, to}))
         graph_note_memory(c->graph);
 }
 
 struct list_edges {
-    struct circles *circles;
+    struct cycles *cycles;
     uint32_t thread;
 };
 
 static bool add_listed(void *context, uint64_t task)
 {
     struct list_edges *list = context;
-    struct threading_types *types = &list->circles->graph->types;
+    struct threading_types *types = &list->cycles->graph->types;
     enum task_status status;
     if (threading_is_task(threading_type_of(types, task, true)) && task_read_status(types, task, &status) &&
         !task_is_completed(status))
-        add_edge(list->circles, list->thread, task_node(list->circles, task));
+        add_edge(list->cycles, list->thread, task_node(list->cycles, task));
     return true;
 }
 
-static void add_edges(struct circles *c)
+static void add_edges(struct cycles *c)
 {
     struct cdacq_wait_graph *graph = c->graph;
     c->count = (uint32_t)graph->threads.count;
@@ -93,7 +93,7 @@ static void add_edges(struct circles *c)
 }
 
 /* Sorts the edges by their origin. */
-static bool sort_edges(struct circles *c)
+static bool sort_edges(struct cycles *c)
 {
     size_t count = c->edges.count;
     struct edge *sorted = calloc(count + 1, sizeof *sorted);
@@ -120,9 +120,9 @@ static bool sort_edges(struct circles *c)
     return true;
 }
 
-/* ---- Circles ---- */
+/* ---- Cycles ---- */
 
-static void enter(struct circles *c, uint32_t node, uint32_t *depth)
+static void enter(struct cycles *c, uint32_t node, uint32_t *depth)
 {
     c->nodes[node].number = c->nodes[node].low = ++c->visited;
     c->nodes[node].on_stack = true;
@@ -130,7 +130,7 @@ static void enter(struct circles *c, uint32_t node, uint32_t *depth)
     c->path[(*depth)++] = node;
 }
 
-static void leave(struct circles *c, uint32_t node)
+static void leave(struct cycles *c, uint32_t node)
 {
     if (c->nodes[node].low != c->nodes[node].number)
         return;
@@ -143,7 +143,7 @@ static void leave(struct circles *c, uint32_t node)
 }
 
 /* Tarjan's algorithm from one node, without recursion. */
-static void find_parts(struct circles *c, uint32_t root)
+static void find_parts(struct cycles *c, uint32_t root)
 {
     uint32_t depth = 0;
     enter(c, root, &depth);
@@ -164,8 +164,8 @@ static void find_parts(struct circles *c, uint32_t root)
     }
 }
 
-/* The nodes of a shortest circle through `start`, in c->path; 0: there is none. */
-static uint32_t find_circle(struct circles *c, uint32_t start)
+/* The nodes of a shortest cycle through `start`, in c->path; 0: there is none. */
+static uint32_t find_cycle(struct cycles *c, uint32_t start)
 {
     uint32_t count = 0, at = 0;
     c->stack[count++] = start;
@@ -193,7 +193,7 @@ static uint32_t find_circle(struct circles *c, uint32_t start)
     return 0;
 }
 
-static void add_deadlock(struct circles *c, const struct graph_wait *const *waits, uint32_t length)
+static void add_deadlock(struct cycles *c, const struct graph_wait *const *waits, uint32_t length)
 {
     struct cdacq_wait_graph *graph = c->graph;
     const struct cdacq_wait **shown = arena_allocate(&graph->arena, (length + 1) * sizeof *shown);
@@ -209,7 +209,7 @@ static void add_deadlock(struct circles *c, const struct graph_wait *const *wait
     *deadlock = (struct cdacq_deadlock){.size = sizeof *deadlock, .waits = shown, .count = count};
 }
 
-static void add_deadlocks(struct circles *c)
+static void add_deadlocks(struct cycles *c)
 {
     struct cdacq_wait_graph *graph = c->graph;
     size_t threads = graph->threads.count;
@@ -217,9 +217,9 @@ static void add_deadlocks(struct circles *c)
     bool *shown = calloc((size_t)c->parts + 1, sizeof *shown);
     for (size_t i = 0; waits && i < graph->waits.count; i++)
         waits[graph->waits.items[i].thread] = &graph->waits.items[i];
-    /* A circle of tasks alone, each of which awaits the next, has no thread: nobody waits. */
+    /* A cycle of tasks alone, each of which awaits the next, has no thread: nobody waits. */
     for (uint32_t i = 0; waits && shown && i < threads; i++) {
-        uint32_t part = c->nodes[i].part, length = !part || shown[part] ? 0 : find_circle(c, i);
+        uint32_t part = c->nodes[i].part, length = !part || shown[part] ? 0 : find_cycle(c, i);
         if (length) {
             shown[part] = true;
             add_deadlock(c, waits, length);
@@ -233,7 +233,7 @@ static void add_deadlocks(struct circles *c)
 
 void graph_find_deadlocks(struct cdacq_wait_graph *graph)
 {
-    struct circles c = {.graph = graph};
+    struct cycles c = {.graph = graph};
     add_edges(&c);
     if (sort_edges(&c)) {
         for (uint32_t i = 0; i < graph->threads.count; i++)

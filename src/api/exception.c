@@ -135,8 +135,8 @@ enum cdacq_status cdacq_session_visit_nested_exceptions(struct cdacq_session *se
             return error_set(err, CDACQ_ERR_FUEL, info, "only the first %d exceptions within each other are visited",
                              NESTED_MAX);
         if (info == first)
-            return error_set(err, CDACQ_ERR_CORRUPT, info, "the exceptions that the thread handles form a circle");
-        if (!(i & (i - 1))) /* at 0, 1, 2, 4 and so on: a later one that is equal shows a circle */
+            return error_set(err, CDACQ_ERR_CORRUPT, info, "the exceptions that the thread handles form a cycle");
+        if (!(i & (i - 1))) /* at 0, 1, 2, 4 and so on: a later one that is equal shows a cycle */
             first = info;
         session_follow(session); /* `visit` may have used another session of the target */
         reader_begin(&session->reader.raw, FUEL_LOOKUP);

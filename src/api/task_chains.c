@@ -149,10 +149,10 @@ void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait 
     struct cdacq_task tasks[TASK_CHAIN_MAX];
     size_t count = 0;
     for (uint64_t task = wait->wait.object; task && count < TASK_CHAIN_MAX && wait->blocker == NO_THREAD;) {
-        bool circle = false;
+        bool cycle = false;
         for (size_t i = 0; i < count; i++)
-            circle |= tasks[i].object == task;
-        if (circle)
+            cycle |= tasks[i].object == task;
+        if (cycle)
             break;
         tasks[count++] = describe(graph, task, &wait->blocker);
         task = wait->blocker == NO_THREAD ? next_task(graph, task) : 0;

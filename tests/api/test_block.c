@@ -521,7 +521,7 @@ START_TEST(heaps_by_the_range_sections)
 }
 END_TEST
 
-START_TEST(heaps_in_a_circle)
+START_TEST(heaps_in_a_cycle)
 {
     struct mock *mock = mock_of_arch(_i, 5);
     struct mock_heap *first = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x2000});
@@ -844,7 +844,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, code_pointers_everywhere, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, flag_bytes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_by_the_range_sections, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, heaps_in_a_circle, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, heaps_in_a_cycle, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, heaps_in_part, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_hole_among_the_functions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, one_field_is_not_described, 0, ARCH_COUNT);

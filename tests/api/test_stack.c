@@ -466,7 +466,7 @@ START_TEST(calls_to_nowhere)
 }
 END_TEST
 
-/* Lists of Frames that lead nowhere, downwards or in a circle, and registers that go down, end the walk. */
+/* Lists of Frames that lead nowhere, downwards or in a cycle, and registers that go down, end the walk. */
 START_TEST(hostile_frames)
 {
     uint64_t frame = put_frame(stack + 0x300, "InlinedCallFrameIdentifier", stack + 0x300 - 0x100 * (uint64_t)_i);

@@ -94,7 +94,7 @@ START_TEST(two_monitors)
 END_TEST
 
 /* A wait with a timeout ends by itself. */
-START_TEST(timed_circle)
+START_TEST(timed_cycle)
 {
     enter(0, 1, 1);
     enter(1, 2, 0);
@@ -106,7 +106,7 @@ START_TEST(timed_circle)
 }
 END_TEST
 
-START_TEST(several_circles)
+START_TEST(several_cycles)
 {
     enter(0, 1, 1);
     enter(1, 2, 2);
@@ -575,7 +575,7 @@ START_TEST(awaited_any)
 END_TEST
 
 /* Tasks whose continuations lead to each other, and a list that contains itself. */
-START_TEST(circles_of_tasks)
+START_TEST(cycles_of_tasks)
 {
     uint64_t a = lock_heap_object(&heap, LOCK_HEAP_TASK), b = lock_heap_object(&heap, LOCK_HEAP_TASK);
     uint64_t event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
@@ -589,7 +589,7 @@ START_TEST(circles_of_tasks)
     ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
     ck_assert_int_eq(wait_of(0)->blocker_tid, 104);
     ck_assert_uint_eq(wait_of(0)->task_count, 1);
-    ck_assert_str_eq(found_deadlocks(), ""); /* no thread is in the circle of the two */
+    ck_assert_str_eq(found_deadlocks(), ""); /* no thread is in the cycle of the two */
 }
 END_TEST
 
@@ -714,8 +714,8 @@ static Suite *suite(void)
     TCase *tc = tcase_create("graph");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, two_monitors);
-    tcase_add_loop_test(tc, timed_circle, 0, 2);
-    tcase_add_test(tc, several_circles);
+    tcase_add_loop_test(tc, timed_cycle, 0, 2);
+    tcase_add_test(tc, several_cycles);
     tcase_add_test(tc, no_deadlock);
     tcase_add_test(tc, locks);
     tcase_add_loop_test(tc, owners_that_have_ended, 0, 2);
@@ -734,7 +734,7 @@ static Suite *suite(void)
     tcase_add_test(tc, running_iterator);
     tcase_add_loop_test(tc, native_waits, 0, 10);
     tcase_add_loop_test(tc, awaited_any, 0, 2);
-    tcase_add_test(tc, circles_of_tasks);
+    tcase_add_test(tc, cycles_of_tasks);
     tcase_add_loop_test(tc, too_many_continuations, 0, 2);
     tcase_add_test(tc, lying_tables);
     tcase_add_test(tc, unreadable_sync_blocks);

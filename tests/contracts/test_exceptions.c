@@ -80,7 +80,7 @@ START_TEST(the_type_alone)
 END_TEST
 
 /* An exception within itself is written once. */
-START_TEST(circles)
+START_TEST(cycles)
 {
     exception_heap_set(&heap, heap.bad, F_Exception__innerException, heap.argument);
     ck_assert_uint_eq(write_text(heap.argument), EXCEPTION_TEXT_OVERRIDDEN | EXCEPTION_TEXT_CUT);
@@ -182,7 +182,7 @@ END_TEST
 
 static Suite *suite(void)
 {
-    const TTest *const tests[] = {texts,         namesakes,     lines,      the_type_alone, circles,
+    const TTest *const tests[] = {texts,         namesakes,     lines,      the_type_alone, cycles,
                                   missing_parts, lying_lengths, long_lists, objects};
     Suite *s = suite_create("exceptions");
     TCase *tc = tcase_create("exceptions");

@@ -206,7 +206,7 @@ static void close_hostile(struct hostile *hostile)
 }
 
 /* A list of fragments that has no end, and no section for the address. */
-START_TEST(fragments_in_a_circle)
+START_TEST(fragments_in_a_cycle)
 {
     struct mock *mock = mock_of_arch(_i, 7);
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
@@ -220,7 +220,7 @@ START_TEST(fragments_in_a_circle)
     check(hostile.session, CODE_KIND, ip, NULL, CDACQ_ERR_FUEL);
     check(hostile.session, R2R_MODULE, ip, NULL, CDACQ_ERR_FUEL);
     check(hostile.session, ENTRY_METHOD_DESC, ip, NULL, CDACQ_ERR_FUEL);
-    check(hostile.session, JIT_MANAGER, 0, NULL, CDACQ_OK); /* found in the part before the circle */
+    check(hostile.session, JIT_MANAGER, 0, NULL, CDACQ_OK); /* found in the part before the cycle */
     check(hostile.session, CODE_HEAPS, 0, NULL, CDACQ_ERR_MEMORY);
     close_hostile(&hostile);
 }
@@ -334,7 +334,7 @@ START_TEST(many_clauses)
 END_TEST
 
 /* An endless list of heaps: the walk ends long before the fuel runs out. */
-START_TEST(heaps_in_a_circle)
+START_TEST(heaps_in_a_cycle)
 {
     enum { HEAP_MOST = 16 };
     struct mock *mock = mock_of_arch(_i, 5);
@@ -410,12 +410,12 @@ static Suite *suite(void)
     Suite *suite = suite_create("fuel");
     TCase *tcase = tcase_create("fuel");
     tcase_add_test(tcase, stated_bounds);
-    tcase_add_loop_test(tcase, fragments_in_a_circle, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, fragments_in_a_cycle, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, an_empty_map, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, nothing_to_walk_back_to, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, endless_fragments, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, many_clauses, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, heaps_in_a_circle, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, heaps_in_a_cycle, 0, ARCH_COUNT);
     tcase_add_test(tcase, real_processes);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -666,7 +666,7 @@ START_TEST(tiers)
     mock_code_version(mock, desc, 0, 3);
     check_tier(&process, first, "Optimized");
     check_tier(&process, code[0], "Tier0");
-    /* Versions in a circle: the name without a tier. */
+    /* Versions in a cycle: the name without a tier. */
     uint64_t state = mock_get(mock, mock_get(mock, desc, "MethodDesc.CodeData"), "MethodDescCodeData.VersioningState");
     uint64_t node = mock_get(mock, state, "MethodDescVersioningState.NativeCodeVersionNode");
     mock_set(mock, node, "NativeCodeVersionNode.Next", node);

@@ -449,7 +449,7 @@ START_TEST(odd_code_sizes)
 END_TEST
 
 /* Data that leads back to itself: a precode costs a fixed number of reads. */
-START_TEST(precodes_in_a_circle)
+START_TEST(precodes_in_a_cycle)
 {
     enum { READS = 1200 };
     struct mock *mock = mock_with(_i, 3, 1);
@@ -883,7 +883,7 @@ START_TEST(stubs_outside_of_the_map)
         add_range(&second, i, 0, 0, 0);
     add_range(&second, 9, other, other + 0x2000, 7);
     mock_set(mock, list.block, "RangeListBlock.Next", second.block);
-    mock_set(mock, second.block, "RangeListBlock.Next", list.block); /* a circle ends, too */
+    mock_set(mock, second.block, "RangeListBlock.Next", list.block); /* a cycle ends, too */
     mock_write_pointer(mock, table + 49 * word, barriers + 0x40);
     mock_global(mock, "hlpDynamicFuncTable", table);
     mock_global(mock, "DYNAMIC_CORINFO_HELP_ASSIGN_REF", 49);
@@ -956,7 +956,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, missing_pages, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, impossible_machines, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, odd_code_sizes, 0, ARCH_COUNT);
-    tcase_add_loop_test(tcase, precodes_in_a_circle, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, precodes_in_a_cycle, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, random_data, 0, ARCH_COUNT * VERSIONS);
     tcase_add_loop_test(tcase, contract_versions, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, missing_fields, 0, ARCH_COUNT);

@@ -270,11 +270,11 @@ static void check_list(struct cdacq_target *target, const uint64_t *sections, si
     free(list.items);
 }
 
-/* A look-up in a fragment before the circle, or in it, succeeds; another one ends. All sections are listed, once. */
+/* A look-up in a fragment before the cycle, or in it, succeeds; another one ends. All sections are listed, once. */
 START_TEST(cycles_of_fragments)
 {
     enum { COUNT = 9 };
-    /* `tail` fragments lead to a circle of all that follow. */
+    /* `tail` fragments lead to a cycle of all that follow. */
     for (int tail = 0; tail < COUNT; tail = tail < 3 ? tail + 1 : tail + 5) {
         struct mock *mock = mock_of_arch(_i, 9);
         uint64_t fragments[COUNT] = {0}, sections[COUNT], stride;

@@ -59,7 +59,7 @@ START_TEST(damaged_stores)
         PARTS_OF_ROWS,
         TOO_MANY_ROWS,
         NO_ROW_SIZE,
-        CIRCLE,
+        CYCLE,
         MISSING,
         CASES
     };
@@ -82,7 +82,7 @@ START_TEST(damaged_stores)
             mock_write_uint(mock, added_code_row_count(&added, METADATA_TYPE_DEF), 4, 9);
         else if (damage == NO_ROW_SIZE)
             mock_set(mock, added_code_definition(&added, METADATA_TYPE_DEF), "CMiniTableDef.m_cbRec", 0);
-        else if (damage == CIRCLE)
+        else if (damage == CYCLE)
             mock_set(mock, types, "StgPoolSeg.m_pNextSeg", types);
         else
             mock_set(mock, mock_get(mock, types, "StgPoolSeg.m_pNextSeg"), "StgPoolSeg.m_pSegData", 0x10);

@@ -63,7 +63,7 @@ class Facts:
                 self.idle.append(words[0])
 
 
-def circle(tids):
+def cycle(tids):
     """The same for every rotation."""
     first = tids.index(min(tids))
     return tuple(tids[first:] + tids[:first])
@@ -143,9 +143,9 @@ def compare_chains(facts, report, whole):
 
 
 def compare_deadlocks(facts, report, whole):
-    expected = {circle([facts.threads[name] for name in names]) for names in facts.deadlocks}
+    expected = {cycle([facts.threads[name] for name in names]) for names in facts.deadlocks}
     sure = [deadlock for deadlock in report["deadlocks"] if whole or all(wait["endless"] for wait in deadlock["waits"])]
-    found = [circle([wait["tid"] for wait in deadlock["waits"]]) for deadlock in sure]  # of others, the report says so
+    found = [cycle([wait["tid"] for wait in deadlock["waits"]]) for deadlock in sure]  # of others, the report says so
     wrong = [f"deadlock of {one}" for one in found if one not in expected]
     if whole:
         wrong += [f"no deadlock of {one}" for one in expected - set(found)]

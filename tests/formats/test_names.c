@@ -501,7 +501,7 @@ START_TEST(names_member_references_of_every_parent)
 }
 END_TEST
 
-START_TEST(nesting_in_circles_has_no_name)
+START_TEST(nesting_in_cycles_has_no_name)
 {
     uint32_t a = add_type(NESTED, "", "A"), b = add_type(NESTED, "", "B"), self = add_type(NESTED, "", "Self");
     add_method("M", BLOB(0, 0, 1));
@@ -516,7 +516,7 @@ START_TEST(nesting_in_circles_has_no_name)
 }
 END_TEST
 
-START_TEST(type_specs_in_circles_have_no_name)
+START_TEST(type_specs_in_cycles_have_no_name)
 {
     METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x12, 1 << 2 | 2));       /* itself */
     METADATA_ROW(&writer, METADATA_TYPE_SPEC, BLOB(0x0f, 0x12, 2 << 2 | 2)); /* a pointer to itself */
@@ -969,8 +969,8 @@ static Suite *suite(void)
     tcase_add_test(t, levels_list_what_they_add);
     tcase_add_test(t, stack_traces_name_parameters);
     tcase_add_test(t, names_member_references_of_every_parent);
-    tcase_add_test(t, nesting_in_circles_has_no_name);
-    tcase_add_test(t, type_specs_in_circles_have_no_name);
+    tcase_add_test(t, nesting_in_cycles_has_no_name);
+    tcase_add_test(t, type_specs_in_cycles_have_no_name);
     tcase_add_test(t, exponential_types_end);
     tcase_add_test(t, many_unsorted_rows_cost_fuel);
     tcase_add_test(t, text_has_its_cap);

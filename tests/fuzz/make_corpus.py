@@ -371,7 +371,7 @@ def stacks():
         for value, name in ((on_stack | 0x200, "stack"), (method, "method")):
             words = {at: value for at in range(0x88, 0x300, 16)} | {at: method for at in range(0x90, 0x300, 16)}
             yield f"frame-{kind}-{name}", stack(2 | 4 * (kind & 1), words | {0x80: kind, 0x88: last, 0x90: on_stack | 0x200})
-    yield "frames-in-a-circle", stack(6, {0x80: 1, 0x88: on_stack | 0x90, 0x90: 9, 0x98: on_stack | 0x80})
+    yield "frames-in-a-cycle", stack(6, {0x80: 1, 0x88: on_stack | 0x90, 0x90: 9, 0x98: on_stack | 0x80})
     yield "guess", stack(3, {0x60: on_stack | 0x100, 0x68: method, 0x100: on_stack | 0x80, 0x108: native})
     yield "push", stack(0x11, {0x20: 7, 0x28: method, 0x30: 7, 0x38: method}, bytes([1, 1, 1, 0, 1, 0x30]))
 

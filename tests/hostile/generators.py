@@ -189,20 +189,20 @@ def many_sections(folder, context):
     return core.save(f"{folder}/many_sections.core")
 
 
-def sections_in_a_circle(folder, context):
+def sections_in_a_cycle(folder, context):
     core = Runtime(context.plain, context.tool)
     for fragment in core.fragments[:50]:
         core.poke(fragment + core.field("RangeSectionFragment", "Next"), struct.pack("<Q", core.fragments[0]))
-    return core.save(f"{folder}/sections_in_a_circle.core")
+    return core.save(f"{folder}/sections_in_a_cycle.core")
 
 
-def heaps_in_a_circle(folder, context):
+def heaps_in_a_cycle(folder, context):
     core = Runtime(context.plain, context.tool)
     for section in core.sections:
         heap = core.at(section, "RangeSection", "HeapList")
         if heap and core.read(heap, 8):
             core.poke(heap + core.field("CodeHeapListNode", "Next"), struct.pack("<Q", heap))
-    return core.save(f"{folder}/heaps_in_a_circle.core")
+    return core.save(f"{folder}/heaps_in_a_cycle.core")
 
 
 def hot_cold_of_everything(folder, context):
@@ -283,13 +283,13 @@ def deep_stacks(folder, context):
                    lambda core: core.map(AREA, struct.pack("<Q", pc) * 8192))
 
 
-def frames_in_a_circle(folder, context):
+def frames_in_a_cycle(folder, context):
     """Stacks whose frame pointers lead round and round."""
     def change(status, i):
         struct.pack_into("<Q", status, 112 + 4 * 8, AREA)  # rbp
         struct.pack_into("<Q", status, 112 + 16 * 8, AREA + 0x100)
         struct.pack_into("<Q", status, 112 + 19 * 8, AREA)
-    return threads(f"{folder}/frames_in_a_circle.core", context, 300, change,
+    return threads(f"{folder}/frames_in_a_cycle.core", context, 300, change,
                    lambda core: core.map(AREA, struct.pack("<QQ", AREA, AREA + 0x100) * 4096))
 
 
@@ -401,7 +401,7 @@ def jitdump_sizes(folder, _):
 
 CORES = [loads_apart, loads_nested, loads_same, loads_at_the_end, paths_collide, mappings_overlap, mapping_of_everything,
          notes_of_nothing, images_everywhere, wrapping_segment, wrapping_everything, many_types, many_fields, deep_json,
-         heaps_share_nibbles, empty_nibbles, pointing_nibbles, many_sections, sections_in_a_circle, heaps_in_a_circle,
+         heaps_share_nibbles, empty_nibbles, pointing_nibbles, many_sections, sections_in_a_cycle, heaps_in_a_cycle,
          hot_cold_of_everything, functions_of_everything, long_names, images_of_segments, many_threads, deep_stacks,
-         frames_in_a_circle, no_threads, names_of_pipes, cut, header_of_everything, sparse_core]
+         frames_in_a_cycle, no_threads, names_of_pipes, cut, header_of_everything, sparse_core]
 PERF_FILES = [perf_map_collides, perf_map_same, perf_map_long, jitdump_moves, jitdump_debug, jitdump_sizes]

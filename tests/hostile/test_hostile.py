@@ -108,7 +108,7 @@ class Hostile(unittest.TestCase):
         begin, end = (runtime.at(where, "RangeSection", name) for name in ("RangeBegin", "RangeEndOpen"))
         fragment = next(f for f in runtime.fragments if runtime.at(f, "RangeSectionFragment", "RangeSection") == where)
         changes = {"empty": (where, "RangeSection", "RangeBegin", end), "overlaps all": (where, "RangeSection", "RangeBegin", 0),
-                   "circle": (fragment, "RangeSectionFragment", "Next", fragment),
+                   "cycle": (fragment, "RangeSectionFragment", "Next", fragment),
                    "other section": (fragment, "RangeSectionFragment", "RangeSection", 0x28)}
         listings = [("methods",), ("perfmap", "-o", "/dev/stdout"), ("methods", "--json"), ("elf", "-o", "OUT")]
 

@@ -121,7 +121,7 @@ class Processes(unittest.TestCase):
     # ---- Memory and files that change ----
 
     def test_rewrites(self):
-        """Lists become circles, names other names; the text of the descriptor is broken; pages cannot be read."""
+        """Lists become cycles, names other names; the text of the descriptor is broken; pages cannot be read."""
         for how, right in (("pointers", False), ("descriptor", False), ("hides", None)):
             process, pid = self.start(how)
             for _ in range(8 if ALL else 1 if SANITIZED else 2):
@@ -163,7 +163,7 @@ class Processes(unittest.TestCase):
             self.check(process, pid, "stack", "info", right=None)
 
     def test_replaced_files(self):
-        """All mapped files have others in their places: FIFOs, folders, other contents, circles of links."""
+        """All mapped files have others in their places: FIFOs, folders, other contents, cycles of links."""
         process, pid = self.start("waits")
         for i, path in enumerate(sorted(p for p in (self.folder / "files").rglob("*") if p.is_file())):
             path.unlink()

@@ -2,7 +2,7 @@ using static Locks.Program;
 
 namespace Locks;
 
-/// Circles of waits that end by themselves: no deadlocks.
+/// Cycles of waits that end by themselves: no deadlocks.
 static class Ending
 {
     static readonly TimeSpan hour = TimeSpan.FromHours(1);
@@ -85,7 +85,7 @@ static class Ending
             {
                 both.SignalAndWait();
                 lock (monitor)
-                    Environment.FailFast("no circle");
+                    Environment.FailFast("no cycle");
             }
         });
         AwaitBlocked(one);

@@ -30,7 +30,7 @@ static class Healthy
     {
         for (int i = 0;; i++)
             lock (locks[i % 3])
-            lock (locks[3]) // always the last: no circle
+            lock (locks[3]) // always the last: no cycle
                 Interlocked.Increment(ref work);
     }
 

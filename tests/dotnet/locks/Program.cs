@@ -8,7 +8,7 @@
 //   timed NAME                     its wait has a timeout
 //   endless NAME                   it has none
 //   ends NAME                      its wait has a timeout, shown or not, or a token that can be cancelled
-//   deadlock NAME...               the threads of a circle, in the order of the waits
+//   deadlock NAME...               the threads of a cycle, in the order of the waits
 //   READY PID
 using System.Runtime;
 using System.Runtime.CompilerServices;

@@ -39,7 +39,7 @@ static class Stuck
                 })).Wait();
             }
         }));
-        Circle("Child", "task", "ChildTask");
+        Cycle("Child", "task", "ChildTask");
     }
 
     /// A query waits for its parts, each of which is a task; the waiting thread runs one itself.
@@ -59,7 +59,7 @@ static class Stuck
                 }).ToArray();
             }
         }));
-        Circle("Query", "task", "-");
+        Cycle("Query", "task", "-");
     }
 
     static async IAsyncEnumerable<int> Numbers(object gate)
@@ -85,7 +85,7 @@ static class Stuck
             lock (gate)
                 Known("StreamTask", ReadAll(gate)).Wait();
         }));
-        Circle("Stream", "task", "StreamTask");
+        Cycle("Stream", "task", "StreamTask");
     }
 
     public static void Enter(string name, object gate)
@@ -96,7 +96,7 @@ static class Stuck
     }
 
     /// The waiter holds the gate, which the runner waits for.
-    static void Circle(string name, string kind, string target)
+    static void Cycle(string name, string kind, string target)
     {
         Thread.Sleep(500);
         Ending.Pair(name, kind, target);
@@ -209,7 +209,7 @@ static class Stuck
         Say("deadlock MixedOne MixedTwo");
     }
 
-    /// A circle of three, and a thread that waits for one of them but is not in the circle.
+    /// A cycle of three, and a thread that waits for one of them but is not in the cycle.
     static void ThreeLocks()
     {
         var locks = new object[3];

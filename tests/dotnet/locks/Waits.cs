@@ -216,11 +216,11 @@ static class Waits
         Task timed = null!;
         timed = new Task(() => timed.WaitAsync(TimeSpan.FromDays(1)).Wait());
         Wait("TimedItself", "task", "-", () => timed.RunSynchronously()); // no deadlock: the timeout ends it
-        TimedCircle();
+        TimedCycle();
     }
 
     /// Two threads of which each has what the other waits for, but one gives up in time.
-    static void TimedCircle()
+    static void TimedCycle()
     {
         object first = Known("TimedFirst", new object()), second = Known("TimedSecond", new object());
         var both = new Barrier(2);
