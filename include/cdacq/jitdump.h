@@ -166,7 +166,8 @@ CDACQ_API void cdacq_jitdump_close(struct cdacq_jitdump *jitdump);
  * Reads the next record; the header comes first. A damaged record is described by its `error` and does not affect later
  * ones. CDACQ_END: there are no more records. FORMAT: the file is not a jitdump, or the record at err->address is cut
  * or has a size that makes the following records unreachable. The file is read up to its size when it was opened. Other
- * failures: ARGUMENT, IO, NOMEM.
+ * failures: ARGUMENT, IO, NOMEM. If the table of moved functions cannot be built, for example because there are too
+ * many of them, this call does not fail: each JIT_CODE_MOVE has an `error`.
  *
  * With CDACQ_JITDUMP_FOLLOW only whole records are returned, and CDACQ_END means that there is none at present: sleep
  * and call again. If the file was truncated or rewritten, or was replaced under the same path and has been read to its

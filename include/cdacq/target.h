@@ -159,8 +159,8 @@ CDACQ_API enum cdacq_status cdacq_target_open_core_fd(int fd, const char *name, 
 
 /*
  * Opens a live process through process_vm_readv and /proc, which needs the permission to ptrace it. The process keeps
- * running unless CDACQ_OPEN_STOP is set. Memory is cached as it is read, so answers reflect the time of the first read.
- * Fails as cdacq_target_open_core does.
+ * running unless CDACQ_OPEN_STOP is set. Each call reads again what the process can change, unless CDACQ_OPEN_KEEP or
+ * CDACQ_OPEN_RECORD is set or the process is stopped. Fails as cdacq_target_open_core does.
  */
 CDACQ_API enum cdacq_status cdacq_target_open_pid(int pid, const struct cdacq_options *options,
                                                   struct cdacq_target **ret, struct cdacq_error *err);
@@ -329,6 +329,10 @@ struct cdacq_stops {
     uint64_t total, longest; /* nanoseconds */
 };
 
+/*
+ * Counts the stops of the process since it was opened: each that has ended, also one that could not stop all threads. A
+ * stop that lasts is not counted yet. The caller sets `size` of *ret. All are 0 for other targets. Fails with ARGUMENT.
+ */
 CDACQ_API enum cdacq_status cdacq_target_get_stops(const struct cdacq_target *target, struct cdacq_stops *ret,
                                                    struct cdacq_error *err);
 
@@ -390,6 +394,10 @@ struct cdacq_contract_info {
     const char *known;   /* the versions that this build reads; "" if none */
 };
 
+/*
+ * Calls `visit` for every contract of the merged descriptor, in its order. Reads no memory of the target, and does not
+ * fail: returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero. Under the thread rule of struct cdacq_target.
+ */
 CDACQ_API enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
                                                          int (*visit)(const struct cdacq_contract_info *contract,
                                                                       void *context),
@@ -409,6 +417,13 @@ struct cdacq_module_info {
     bool verified;          /* something in the target confirmed `local_path` */
 };
 
+/*
+ * Calls `visit` for every file with a path that is mapped into the target, in no particular order; of a running
+ * process, as the mappings were last listed. Devices and memfds are left out. Looks for each file that the target lacks
+ * bytes of, so it can take long, and may call find_file, describe_need and fetching of the options. A file that is not
+ * found is no failure: it has a `problem`. Returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero. Under the
+ * thread rule of struct cdacq_target.
+ */
 CDACQ_API enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
                                                        int (*visit)(const struct cdacq_module_info *module,
                                                                     void *context),
