@@ -159,7 +159,7 @@ static const char *live_gone(struct target *target)
 
 /*
  * Whether shared memory that was read is still mapped where it was, and what was read of it, from an item on, is the
- * same. If it is not mapped there, the mappings are to be listed anew.
+ * same. If it is not mapped there, the mappings are to be listed again.
  */
 static bool shared_unchanged(struct live *live, const struct read_log *log, size_t from)
 {

@@ -111,7 +111,7 @@ static enum cdacq_status hold_all_threads(struct thread_holder *holder, struct c
         if (status < 0 || holder->held.count == before)
             return status;
     }
-    return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: new threads keep coming", holder->pid);
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: it keeps creating threads", holder->pid);
 }
 
 /* Reads the registers of all threads that are held. */

@@ -200,7 +200,7 @@ START_TEST(a_process_that_runs)
 {
     ck_assert_int_eq(live_open(getpid(), &policy, false, false, &target, &error), CDACQ_OK);
     ck_assert_int_eq(target_threads(target, &threads, &error), CDACQ_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(error.message, "only a stopped process"));
+    ck_assert_ptr_nonnull(strstr(error.message, "only while the process is stopped"));
 }
 END_TEST
 
