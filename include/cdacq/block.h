@@ -14,8 +14,8 @@ CDACQ_BEGIN_DECLS
  * other calls do not check it. Its content is private to the library and its size never changes. The functions are
  * named as in the specification, dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
  *
- * Of a running process, each call reads anew, and reads a second time what its answer rests on. It fails with CHANGED
- * if the process changes that again and again. The list of code heaps is not read a second time.
+ * Each call on a running process reads its memory again, and then reads what the answer rests on a second time. It
+ * fails with CHANGED if the process changes that again and again. The list of code heaps is not read a second time.
  */
 struct cdacq_block {
     uint64_t opaque[16];
@@ -135,7 +135,7 @@ struct cdacq_exception_clause {
     uint64_t type_handle;   /* of a TYPED clause of a dynamic method; otherwise 0 */
     uint64_t module;   /* address of the Module of class_token; 0 if there is no token or the Module is not known */
     bool is_catch_all; /* IsCatchAllHandler: a TYPED clause that catches System.Object */
-    bool is_catch_all_known; /* false if that could not be read, and of other clauses */
+    bool is_catch_all_known; /* false if that could not be read, and for other clauses */
 };
 
 /* GetExceptionClauses: calls `visit` for each clause, in the order in which the runtime searches them. */

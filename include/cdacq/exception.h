@@ -90,8 +90,8 @@ struct cdacq_nested_exception {
  * cdacq_thread has it. An exception that is thrown again has two records of one object in .NET 9 and later. These
  * runtimes also keep an exception whose handler threw the next until the handler of that one returns; .NET 8 does not.
  * CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT, with CONTRACT if the runtime does not describe the
- * records, with CORRUPT for a cycle, with FUEL after 4,096 records, or with MEMORY; what comes before is visited.
- * `visit` must not use the session. Source: dotnet/runtime docs/design/datacontracts/Exception.md.
+ * records, with CORRUPT for a cycle, with FUEL after 4,096 records, or with MEMORY; the records before that are
+ * visited. `visit` must not use the session. Source: dotnet/runtime docs/design/datacontracts/Exception.md.
  */
 CDACQ_API enum cdacq_status
 cdacq_session_visit_nested_exceptions(struct cdacq_session *session, uint64_t thread,

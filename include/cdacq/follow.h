@@ -9,7 +9,7 @@
 CDACQ_BEGIN_DECLS
 
 /*
- * A follower of a running process: each call reads the process anew and returns what is new since the last call. The
+ * A follower of a running process: each call reads the process again and returns what is new since the last call. The
  * runtime keeps no list of its own of what it compiled, so a call lists all code and compares it with what is known.
  * Code that was made and freed between two calls is not seen. Freed code is not reported; what is made in its place
  * later is new. The same name, MethodDesc, start and size as before are taken for the same method. The follower belongs
@@ -42,13 +42,13 @@ CDACQ_API enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *
  * `write` gets one or more whole records. *ret counts what all calls have written. The code that the first call finds
  * is older than any sample of it: its timestamps count 1, 2, 3, ... nanoseconds. Code that is found later has the time,
  * of CLOCK_MONOTONIC, at which the process was last read without it. A method that replaces another at its address is a
- * JIT_CODE_LOAD with a code_index of its own. Do not mix with cdacq_follower_visit_methods. Returns and fails as that,
- * and with CDACQ_STOPPED.
+ * JIT_CODE_LOAD with a code_index of its own. Do not mix with cdacq_follower_visit_methods. Returns and fails as that
+ * function does, and with CDACQ_STOPPED.
  */
 CDACQ_API enum cdacq_status cdacq_follower_write_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
                                                          struct cdacq_written *ret, struct cdacq_error *err);
 
-/* Writes the JIT_CODE_CLOSE, after which nothing is to follow. */
+/* Writes the JIT_CODE_CLOSE, after which nothing may follow. */
 CDACQ_API enum cdacq_status cdacq_follower_close_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
                                                          struct cdacq_written *ret, struct cdacq_error *err);
 

@@ -75,10 +75,10 @@ struct cdacq_jitdump_load {
     const void *code;     /* code_size bytes; NULL without CDACQ_JITDUMP_CODE, or if some are missing */
     uint64_t code_offset; /* of the code in the file; 0 when not known */
     /*
-     * Offsets of the preceding records about this function; 0 if there is none. A JIT_CODE_DEBUG_INFO is of the next
-     * JIT_CODE_LOAD of its address; the other two, which have none, of the same as the JIT_CODE_DEBUG_INFO before them,
-     * or of the next one. samply_debug_info2 is of either form of that record. One without a JIT_CODE_LOAD is an
-     * `error` of the record that shows it, or FORMAT at the end.
+     * Offsets of the preceding records about this function; 0 if there is none. A JIT_CODE_DEBUG_INFO belongs to the
+     * next JIT_CODE_LOAD of its address. The other two have no address: they belong to the same JIT_CODE_LOAD as the
+     * JIT_CODE_DEBUG_INFO before them, or to the next one. samply_debug_info2 is of either form of that record. One
+     * without a JIT_CODE_LOAD is an `error` of the record that shows it, or FORMAT at the end.
      */
     uint64_t debug_info, unwinding_info, samply_debug_info2;
 };
@@ -254,9 +254,9 @@ struct cdacq_jitdump_place {
     uint64_t vma, code_addr, code_size;
     uint64_t timestamp; /* of the record that gave it this address */
     /*
-     * Of cdacq_jitdump_find: how many records that say where code is are damaged, a last one that is cut included, so
-     * that the answer may be wrong, and what is wrong with the first of them; NULL: with none. In the answer that there
-     * is no function, the other members are 0.
+     * cdacq_jitdump_find sets these: the number of damaged records among those that say where code is, including a last
+     * one that is cut, and what is wrong with the first of them, or NULL. The answer may be wrong if there are any. If
+     * no function was found, the other members are 0.
      */
     uint64_t damaged;
     const char *problem;

@@ -24,9 +24,9 @@ enum cdacq_end_kind {
 struct cdacq_end {
     size_t size;
     enum cdacq_end_kind kind;
-    int tid;            /* of the thread that died; 0: none did, or of another signal than the runtime's */
-    uint64_t exception; /* the object that was not caught, of the violation, or FailFast was called with; 0: none */
-    uint64_t message;   /* the string that FailFast was called with; 0: none */
+    int tid;            /* of the thread that died; 0: none did, or it died of another signal than the runtime's */
+    uint64_t exception; /* not caught, made for the access violation, or passed to FailFast; 0: none */
+    uint64_t message;   /* the string that was passed to FailFast; 0: none */
     uint64_t source;    /* the string that precedes it, for an assertion: "Assertion Failed"; 0: none */
     unsigned flaws;     /* enum cdacq_exception_flaw */
 };
@@ -42,8 +42,8 @@ CDACQ_API enum cdacq_status cdacq_session_get_end(struct cdacq_session *session,
 /*
  * Passes what the runtime wrote to standard error to `write`, in pieces; nothing for CDACQ_END_NONE. CDACQ_STOPPED:
  * `write` returned non-zero. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a set of
- * enum cdacq_exception_flaw. A text that contains NUL is whole here; the runtime writes it up to there. `write` must
- * not use the session. Fails as cdacq_session_get_end does.
+ * enum cdacq_exception_flaw. A text that contains NUL is complete here; the runtime writes it only up to the NUL.
+ * `write` must not use the session. Fails as cdacq_session_get_end does.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
                                                            int (*write)(const char *bytes, size_t length,

@@ -31,8 +31,8 @@ struct cdacq_lock {
     uint32_t owner_id; /* the runtime's id of the thread that holds it; 0: none, or not known */
     uint64_t owner;    /* address of its Thread; 0: none, not known, or the thread has ended */
     /*
-     * The kernel's id; 0: likewise, but a System.Threading.Lock keeps that of an ended thread. Of a graph, it is as the
-     * thread has it that was added; otherwise as the process's own pid namespace has it.
+     * The kernel's id; 0: likewise, but a System.Threading.Lock keeps that of an ended thread. In a graph, it is the id
+     * of the thread as it was added; otherwise, it is the id in the process's own pid namespace.
      */
     int owner_tid;
     uint32_t recursion;  /* how often the owner entered again: 0 for once */
@@ -120,8 +120,8 @@ struct cdacq_wait {
 };
 
 /*
- * Threads each of which waits for the next, and the last for the first. No wait of them is known to end by itself; if
- * `endless` of one is not known, it may, and then there is no deadlock.
+ * Threads each of which waits for the next, and the last for the first. None of these waits is known to end by itself.
+ * One whose `endless` is not known might; then there is no deadlock.
  */
 struct cdacq_deadlock {
     size_t size;
@@ -160,9 +160,9 @@ CDACQ_API void cdacq_wait_graph_add_frame(struct cdacq_wait_graph *graph, const 
 CDACQ_API enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, struct cdacq_error *err);
 
 /*
- * Call `visit` for every lock that is held or waited for, every wait, and every deadlock. Of locks that no thread waits
- * for, those are found that are inflated or that a frame of their owner refers to. CDACQ_STOPPED: `visit` returned
- * non-zero. Fails with ARGUMENT if the graph is not complete.
+ * Call `visit` for every lock that is held or waited for, every wait, and every deadlock. A lock that no thread waits
+ * for is found only if it is inflated or a frame of its owner refers to it. CDACQ_STOPPED: `visit` returned non-zero.
+ * Fails with ARGUMENT if the graph is not complete.
  */
 CDACQ_API enum cdacq_status cdacq_wait_graph_visit_locks(const struct cdacq_wait_graph *graph,
                                                          int (*visit)(const struct cdacq_lock *lock, void *context),

@@ -25,7 +25,7 @@ struct cdacq_object {
 
 /*
  * Reads the object at `address`. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if it cannot be read, and then
- * leaves *ret untouched. That there is an object is not checked: an address from anywhere gives an answer by chance.
+ * leaves *ret untouched. Does not check that there is an object: any other address gives an answer by chance.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_object(struct cdacq_session *session, uint64_t address,
                                                      struct cdacq_object *ret, struct cdacq_error *err);

@@ -100,8 +100,8 @@ enum cdacq_elf_flags {
  * - The build-id is a hash of the contents.
  *
  * What cannot be read is left out; ret->left_out and sink->left_out report code without a name. Of a running process,
- * code and call-frame information are those of the method that has the symbol: a method that is freed meanwhile is left
- * out without a word, and one that keeps changing, or whose code cannot be read, is reported.
+ * code and call-frame information are those of the method that has the symbol: a method that is freed meanwhile is
+ * silently left out, and one that keeps changing, or whose code cannot be read, is reported.
  *
  * Memory use: some 200 bytes for each method, the sections' contents except for code, and the code of a running
  * process. Fails as cdacq_session_write_perf_map does, also at a bound; and with FUEL, before anything is written, if a

@@ -102,10 +102,10 @@ enum cdacq_visit_flags {
 
 /*
  * Calls `visit` for every method of the process, ordered by start address. A code range that cannot be read is reported
- * as one element with CDACQ_ANSWER_ERROR. One such element, last, at address 0, reports what cannot even be located:
- * ranges and, unless the flags ask for all methods of the images or for none, those of which it cannot be read whether
- * they are prepared. Fails where the range section map cannot be read at all; and with IO if a running process has
- * ended or executed another program before all of its code was visited.
+ * as one element with CDACQ_ANSWER_ERROR. A last such element, at address 0, reports code that cannot even be located:
+ * ranges and, unless the flags ask for all methods of the images or for none, methods whose state (prepared or not)
+ * cannot be read. Fails where the range section map cannot be read at all; and with IO if a running process has ended
+ * or executed another program before all of its code was visited.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
                                                         int (*visit)(const struct cdacq_method *method, void *context),
@@ -134,7 +134,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session
 
 /*
  * Checks whether the target and its files hold what finding methods in the code range around `address` takes; if not,
- * *err names what is missing; that may be the part of the range section map that says whether there is a range. Fails
+ * *err names what is missing, which may be the part of the range section map that says whether there is a range. Fails
  * with IO if a running process has ended or executed another program. CDACQ_NOT_MANAGED: no code range contains the
  * address.
  */

@@ -19,8 +19,8 @@ struct cdacq_target;
 
 enum cdacq_open_flags {
     /*
-     * live: stop all threads (PTRACE_SEIZE) until cdacq_target_resume or cdacq_target_close. What is found once, such
-     * as the runtime and its descriptor, is read before, and what is answered from is read after.
+     * live: stop all threads (PTRACE_SEIZE) until cdacq_target_resume or cdacq_target_close. The runtime and its
+     * descriptor, which are found once, are read before the stop; the memory that answers rest on is read after it.
      */
     CDACQ_OPEN_STOP = 1 << 0,
     CDACQ_OPEN_RECORD = 1 << 1,     /* record what is read, for cdacq_target_write_snapshot */
@@ -34,13 +34,12 @@ enum cdacq_open_flags {
     /*
      * Read the core, and the files that replace what it lacks, with pread into private memory; map nothing, nor the
      * memfd in which a running process keeps memory. For programs that must not die of SIGBUS when such a file is
-     * truncated: bytes that then are gone are missing
-     * (MEMORY), bytes read before remain. Pages of the core are kept as they are read, at most 1 GiB; a replacement
-     * file is read whole, at most 1 GiB of it.
+     * truncated: bytes that are gone by then are missing (MEMORY); bytes already read remain. Pages of the core are
+     * kept as they are read, at most 1 GiB; a replacement file is read whole, at most 1 GiB of it.
      */
     CDACQ_OPEN_PREAD = 1 << 4,
     /*
-     * live: keep what was read until cdacq_target_refresh. By default, each call reads anew what the process can
+     * live: keep what was read until cdacq_target_refresh. By default, each call reads again what the process can
      * change.
      */
     CDACQ_OPEN_KEEP = 1 << 5,
@@ -107,7 +106,7 @@ struct cdacq_options {
     void *describe_need_context;
     /*
      * For cores that are compressed or come from a pipe: the maximal number of bytes in the temporary file, not
-     * counting pages of zeros; 0 means 8 GiB. What exceeds it is missing, and cdacq_target_info.truncation says so.
+     * counting pages of zeros; 0 means 8 GiB. The rest is missing, and cdacq_target_info.truncation says so.
      */
     uint64_t store_max;
     /*
@@ -117,9 +116,9 @@ struct cdacq_options {
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;
     /*
-     * What all calls on the target and its sessions may take together: steps (one reads memory once, or runs a loop
-     * once), and bytes of memory that are kept. 0: no bound, only those of single calls. CDACQ_BOUND_BY_SIZE: what a
-     * core of its size may need, about two seconds and 256 MiB for one of up to 128 MiB; no bound for other targets.
+     * Bounds on what all calls on the target and its sessions take together: steps (one reads memory once, or runs a
+     * loop once), and bytes of memory that are kept. 0: no bound, only those of single calls. CDACQ_BOUND_BY_SIZE: what
+     * a core of its size may need, about two seconds and 256 MiB for one of up to 128 MiB; no bound for other targets.
      * Once a bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says so.
      */
     uint64_t work_max, memory_max;
@@ -300,7 +299,7 @@ struct cdacq_target_info {
 };
 
 /*
- * Begins a question about a running process: from now on, all sessions of the target read anew what the process can
+ * Begins a question about a running process: from now on, all sessions of the target read again what the process can
  * change. Only needed with CDACQ_OPEN_KEEP. The list of mapped files is read again when the size of the process's
  * memory has changed, or a second has passed; a process that was opened with CDACQ_OPEN_STOP keeps it. Does nothing for
  * other targets. Fails with IO if the process has ended or executed another program.
@@ -317,12 +316,12 @@ CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, st
 CDACQ_API enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_error *err);
 
 /*
- * Lets a stopped process run on. With CDACQ_OPEN_STOP, what was read before stays, but what is read after it is of a
- * process that runs: ask nothing more. Does nothing for other targets.
+ * Lets a stopped process run on. With CDACQ_OPEN_STOP, memory that was read before stays as it is, but memory that is
+ * read later is that of a process that runs: ask nothing more. Does nothing for other targets.
  */
 CDACQ_API void cdacq_target_resume(struct cdacq_target *target);
 
-/* How often a target's process was stopped, until now: stops that have ended. In nanoseconds. */
+/* The stops that have ended: their number, and their durations in nanoseconds. */
 struct cdacq_stops {
     size_t size; /* sizeof(struct cdacq_stops) of the caller */
     uint64_t count;
