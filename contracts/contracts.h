@@ -1,6 +1,6 @@
 /*
  * contracts.h: the versions of contracts that this build reads, a row each. A version belongs to the schema of its
- * descriptor: schema 2 (.NET 11) counts versions anew, as "c1", "c2". Versions are compared as text.
+ * descriptor: schema 2 (.NET 11) starts its versions again at "c1". Versions are compared as text.
  * Source: dotnet/runtime docs/design/datacontracts/data_descriptor.md, "Contracts".
  */
 #ifndef CDACQ_CONTRACTS_CONTRACTS_H

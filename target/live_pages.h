@@ -1,6 +1,6 @@
 /*
  * live_pages.h: memory of a running process, read when it is first needed in a question. What was read stays as it is
- * until the next question begins, and is then read anew. A page is read alone, or with those after it if the page
+ * until the next question begins, and is then read again. A page is read alone, or with those after it if the page
  * before it was read. One thread at a time.
  * Source: process_vm_readv(2).
  */

@@ -232,7 +232,7 @@ uint64_t read_u64(struct reader *reader, uint64_t address);
 /* As read_u32, but never from a file. */
 uint32_t read_own_u32(struct reader *reader, uint64_t address);
 
-/* The file that is mapped at `address` is not what the process has: the answer does not hold, and is formed anew. */
+/* The file that is mapped at `address` is not what the process has: the answer does not hold, and is formed again. */
 void reader_distrust_file(struct reader *reader, uint64_t address);
 uint64_t read_pointer(struct reader *reader, uint64_t address);
 /* `width` is 1, 2, 4 or 8. */

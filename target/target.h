@@ -141,7 +141,7 @@ struct target {
     uint16_t elf_machine;     /* EM_*; 0 where unknown */
     struct mapping *mappings; /* sorted by begin */
     size_t mapping_count;
-    uint64_t mapping_round;               /* advances when they are listed anew: pointers to the old ones are void */
+    uint64_t mapping_round;               /* advances when they are listed again: pointers to the old ones are void */
     struct mapped_file *files;            /* a list through `next` */
     size_t file_count;                    /* of that list */
     size_t unmapped_file_count;           /* of these; as of the last index */
@@ -166,7 +166,7 @@ void target_destroy(struct target *target);
 void target_deinit(struct target *target);
 
 /*
- * Begins a question: from now on, what the process may change is read anew. Readers must be told (reader_forget). Does
+ * Begins a question: from now on, what the process may change is read again. Readers must be told (reader_forget). Does
  * nothing if the memory does not change.
  */
 void target_begin_question(struct target *target);

@@ -15,7 +15,7 @@ struct execution_manager_version {
     const struct stub_kinds *stub_kinds;
 };
 
-/* The first two are of descriptors of schema 0. Schema 2 (.NET 11) numbers its versions anew. */
+/* The first two are of descriptors of schema 0. Schema 2 (.NET 11) starts its versions again at "c1". */
 extern const struct execution_manager_version execution_manager_1, execution_manager_2, execution_manager_c1;
 
 struct precode_stubs_version;

@@ -418,7 +418,7 @@ class Target(Lookups):
             return info
 
     def refresh(self) -> None:
-        """Reads anew what a running process can change, and the files that it maps now."""
+        """Reads again what a running process can change, and the files that it maps now."""
         with self._using() as handle, self._pending.collecting():
             call("cdacq_target_refresh", handle)
 

@@ -1,7 +1,7 @@
 /*
  * question.h: what a session keeps while it answers questions about a running process, whose memory changes while it is
  * read. A question is one call or, with CDACQ_OPEN_KEEP, all calls until cdacq_target_refresh. What the process may
- * change is read anew for each question. What an answer rests on is read a second time after the answer was formed. If
+ * change is read again for each question. What an answer rests on is read a second time after the answer was formed. If
  * it is the same, there was a moment between at which the process was as the answer says.
  */
 #ifndef CDACQ_API_QUESTION_H
@@ -21,10 +21,10 @@ static inline bool session_is_running(const struct cdacq_session *session)
  */
 void session_begin_question(struct cdacq_session *session);
 
-/* Reads the process anew if another session of the target has: the pages that this session used are gone then. */
+/* Reads the process again if another session of the target has: the pages that this session used are gone then. */
 void session_follow(struct cdacq_session *session);
 
-/* The process is read anew from here on, but records that were formed in this question remain. */
+/* The process is read again from here on, but records that were formed in this question remain. */
 void session_read_anew(struct cdacq_session *session);
 
 /* What is read from here on is what the next check is about. */
@@ -69,7 +69,7 @@ bool session_note_record(struct cdacq_session *session, struct method_record *re
 
 /*
  * Between these two, what an index of code is read from is logged apart from what answers rest on. The second one
- * returns whether the process has changed it, if it is to be checked, and then has it read anew. It returns false for
+ * returns whether the process has changed it, if it is to be checked, and then has it read again. It returns false for
  * failures that reading again would not mend, and for more reads than a log can have.
  */
 void session_begin_logged(struct cdacq_session *session, struct read_log *log);

@@ -62,7 +62,7 @@ static void renew_session(struct work *work)
     work->session = work->own = session;
 }
 
-/* A running process is read anew for addresses that were asked for since it was last read, and every second. */
+/* A running process is read again for addresses that were asked for since it was last read, and every second. */
 static void begin_question(void *context)
 {
     struct work *work = context;

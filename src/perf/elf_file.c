@@ -74,7 +74,7 @@ static void add_string(struct code_file *file, const char *name, size_t length, 
 
 /*
  * Finds how far code at an address is moved in the file. False if it is not in the file. The mapping is not kept: those
- * of a running process are listed anew when what was read of it does not hold.
+ * of a running process are listed again when what was read of it does not hold.
  */
 static bool find_place(const struct code_file *file, uint64_t address, uint64_t *ret_moved)
 {

@@ -63,7 +63,7 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     const struct code_map *map = session_question_map(session, &status, err);
     if (!map)
         return status;
-    bool is_running = session_is_running(session); /* else nothing is listed anew, and sessions may run side by side */
+    bool is_running = session_is_running(session); /* else nothing is listed again, and sessions may run side by side */
     session->visits++;                             /* `visit` may use the session, whose map has to stay */
     if (is_running)
         session->target->visits++;

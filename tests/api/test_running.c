@@ -437,7 +437,7 @@ static bool every_second_check_fails(struct target *live, const struct read_log 
     return ++changes % 2 == 0;
 }
 
-/* Lists the mappings anew, as if the process had changed them. */
+/* Lists the mappings again, as if the process had changed them. */
 static void list_anew(struct target *live)
 {
     size_t size = live->mapping_count * sizeof *live->mappings;

@@ -189,7 +189,7 @@ static struct kept_page *slot_of(uint64_t begin)
     return unused;
 }
 
-/* The stack is read anew at each step; code and unwind data, when a new function is met. */
+/* The stack is read again at each step; code and unwind data, when a new function is met. */
 static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
 {
     uint64_t begin = address & ~(uint64_t)(PAGE - 1);

@@ -199,7 +199,7 @@ static const char *run(struct line *line, int input)
         lseek(input, 0, SEEK_SET);
         dup2(input, STDIN_FILENO);
     }
-    optind = 0; /* getopt begins anew */
+    optind = 0; /* getopt begins again */
     if (arguments_parse(line->count, line->arguments, &invocation) == ARGUMENTS_RUN) {
         last_command = (size_t)(invocation.command - commands);
         int status = invocation.command->run(&invocation);

@@ -294,7 +294,7 @@ class Processes(unittest.TestCase):
             process.kill()
 
     def test_jitdump_that_changes(self):
-        """It grows for ever, or is written anew again and again, while it is read."""
+        """It grows for ever, or is written again and again while it is read."""
         process, pid = self.start("waits")
         path, ended = self.folder / f"jit-{pid}.dump", threading.Event()
         run("jitdump", pid, "-o", path, statuses=(0, 1))
