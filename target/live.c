@@ -252,8 +252,8 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
 {
     struct live *live = live_of(target);
     if (!live->holder.started)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: threads can be read only while the process is stopped",
-                         target->pid);
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0,
+                         "process %d: threads can be read only while the process is stopped", target->pid);
     if (!register_machine_find(target->elf_machine))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "process %d: registers of ELF machine %u cannot be read",
                          target->pid, target->elf_machine);
