@@ -556,6 +556,14 @@ static enum cdacq_status store(struct core *core, const struct core_source *sour
     return CDACQ_OK;
 }
 
+/* The size of a file without its holes, which cost nothing and say nothing. Some file systems count no blocks. */
+static uint64_t size_on_disk(int fd, uint64_t size)
+{
+    struct stat st;
+    enum { BLOCK = 512 }; /* of st_blocks, on every file system */
+    return fstat(fd, &st) == 0 && st.st_blocks > 0 ? MIN(size, (uint64_t)st.st_blocks * BLOCK) : size;
+}
+
 /* Opens the file. *ret is a descriptor of its own that can be mapped, and core->size is set. */
 static enum cdacq_status open_file(struct core *core, const struct core_source *source, int *ret,
                                    struct cdacq_error *err)
@@ -576,10 +584,12 @@ static enum cdacq_status open_file(struct core *core, const struct core_source *
         status = store(core, source, &fd, err);
     if (status >= 0 && fd == source->fd && (fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0)
         status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", source->path, strerror(errno));
-    if (status >= 0)
+    if (status >= 0) {
         *ret = fd;
-    else if (fd >= 0 && fd != source->fd)
+        core->base.file_size = size_on_disk(fd, core->size);
+    } else if (fd >= 0 && fd != source->fd) {
         close(fd);
+    }
     return status;
 }
 
@@ -647,7 +657,6 @@ enum cdacq_status core_open_source(const struct core_source *source, struct file
         return status;
     }
     core->base.writer = writer_of(core->seen);
-    core->base.file_size = core->size;
     note_truncation(core);
     *ret = &core->base;
     return CDACQ_OK;

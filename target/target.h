@@ -154,7 +154,7 @@ struct target {
     uint64_t segment_count, dumped_size, missing_size;
     struct work work;
     struct target_stops stops;
-    uint64_t file_size; /* of a core as it is read; 0 for other targets */
+    uint64_t file_size; /* of a core as it is read, without holes; 0 for other targets */
     bool truncated;
     const char *truncation; /* why only the beginning of a core was read, where that is known; owned by the backend */
 };

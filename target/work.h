@@ -35,6 +35,20 @@ static inline void work_add_steps(struct work *work, uint64_t steps)
         atomic_fetch_add_explicit(&work->steps, steps, memory_order_relaxed);
 }
 
+enum { WORK_BYTES_OF_A_STEP = 32 }; /* that are compared, summed or unpacked in the time of a step, about */
+
+/*
+ * Adds the steps that it takes to go through bytes of a file, of which no reader knows. False if no more are left: then
+ * the bytes are not to be read.
+ */
+static inline bool work_take_bytes(struct work *work, uint64_t bytes)
+{
+    if (!work_left(work))
+        return false;
+    work_add_steps(work, bytes / WORK_BYTES_OF_A_STEP + 1);
+    return true;
+}
+
 /* Takes memory that the target or a session keeps. False if the bound does not allow it. */
 bool work_take_memory(struct work *work, uint64_t bytes);
 void work_return_memory(struct work *work, uint64_t bytes);

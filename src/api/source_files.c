@@ -12,14 +12,14 @@
 enum {
     PACKED_MAX = 64 * 1024 * 1024,         /* of an embedded PDB, compressed */
     UNPACKED_MAX = 256 * 1024 * 1024,      /* and decompressed */
-    FILE_SIZE_MAX = 1024 * 1024 * 1024,    /* of a PDB file */
+    FILE_SIZE_MAX = 256 * 1024 * 1024,     /* of a PDB file */
     ALLOCATED_MAX = 1024 * 1024 * 1024,    /* of all PDBs that are in allocated memory, used or refused */
     NOTES_HASHED_MAX = 1024 * 1024 * 1024, /* bytes of a snapshot's PDBs whose checksum is compared, for all modules */
     NAME_MAX_LENGTH = 255,
     WHY_SIZE = CDACQ_ERROR_MESSAGE_SIZE,
 };
 
-#define HASHED_MAX (UINT64_C(8) << 30) /* bytes of files whose checksum is compared, for all modules */
+#define HASHED_MAX (UINT64_C(2) << 30) /* bytes of files whose checksum is compared, for all modules */
 
 static struct source_key key_of_file(struct source_file *const *file)
 {
@@ -146,13 +146,15 @@ static const char *refuse_file(struct search *search, const struct file_candidat
 {
     struct source_file_list *list = search->list;
     if (candidate->size > FILE_SIZE_MAX)
-        return "it is larger than 1 GiB";
+        return "it is larger than 256 MiB";
     const char *reason = refuse(search->debug, candidate, &search->file->pdb);
     if (reason || !search->debug->portable || !search->debug->checksum_count)
         return reason;
     if (candidate->size > HASHED_MAX - list->hashed)
         return "too many other files had to be compared";
     list->hashed += candidate->size;
+    if (!work_take_bytes(&search->target->work, 2 * candidate->size))
+        return "the bound on work was reached before it was compared";
     return checksum_matches(search->debug, candidate, &search->file->pdb) ? NULL
                                                                           : "it has the right id, but another checksum";
 }

@@ -93,7 +93,10 @@ static const struct source_document *make_document(struct cdacq_session *session
 {
     struct text name = {0}, url = {0};
     struct source_document *document = NULL;
-    if (portable_pdb_document_name(&source->file->pdb, rid, &name) >= 0 && name.length) {
+    struct work *work = &session->target->target->work;
+    if (DOCUMENT_OVERHEAD <= DOCUMENT_BYTES_MAX - session->source_document_bytes && work_left(work) &&
+        portable_pdb_document_name(&source->file->pdb, rid, &name) >= 0 && name.length &&
+        work_take_bytes(work, name.length * 8 + source_link_price(&source->link, name.length))) {
         source_link_url(&source->link, name.data, name.length, &url);
         size_t bytes = DOCUMENT_OVERHEAD + name.length + url.length;
         if (bytes <= DOCUMENT_BYTES_MAX - session->source_document_bytes) {

@@ -2,6 +2,12 @@
 
 enum { ENTRIES_MAX = 1024 }; /* that are compared with a path; compilers write one for each repository */
 
+static const struct json *first_entry(const struct source_link *link)
+{
+    const struct json *documents = link->json ? json_get(link->json, "documents") : NULL;
+    return documents && json_kind(documents) == JSON_OBJECT ? json_first(documents) : NULL;
+}
+
 void source_link_init(struct source_link *link, const void *json, size_t size)
 {
     static const uint8_t byte_order_mark[] = {0xef, 0xbb, 0xbf};
@@ -12,6 +18,16 @@ void source_link_init(struct source_link *link, const void *json, size_t size)
     }
     if (json_parse(json, size, "Source Link", &link->json, NULL) < 0)
         link->json = NULL;
+    for (const struct json *entry = first_entry(link); entry && link->entry_count < ENTRIES_MAX;
+         entry = json_next(entry)) {
+        link->entry_count++;
+        link->key_bytes += strlen(json_key(entry));
+    }
+}
+
+size_t source_link_price(const struct source_link *link, size_t length)
+{
+    return MIN(link->key_bytes, link->entry_count * length);
 }
 
 void source_link_deinit(struct source_link *link)
@@ -66,15 +82,11 @@ static void append_escaped(const char *path, size_t length, struct text *url)
 
 void source_link_url(const struct source_link *link, const char *path, size_t length, struct text *url)
 {
-    const struct json *documents = link->json ? json_get(link->json, "documents") : NULL;
+    const struct json *entry = memchr(path, '*', length) ? NULL : first_entry(link);
     const char *best = NULL;
     size_t best_length = 0;
-    unsigned count = 0;
-    if (memchr(path, '*', length) || !documents || json_kind(documents) != JSON_OBJECT)
-        return;
-    for (const struct json *entry = json_first(documents); entry && count < ENTRIES_MAX; entry = json_next(entry)) {
+    for (size_t i = 0; i < link->entry_count && entry; i++, entry = json_next(entry)) {
         size_t common;
-        count++;
         if (!entry_fits(entry, path, length, &common) || (best && common < best_length))
             continue;
         best = json_text(entry);

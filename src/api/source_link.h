@@ -10,12 +10,16 @@
 #include "util/text.h"
 
 struct source_link {
-    struct json *json; /* NULL: there is no map */
+    struct json *json;             /* NULL: there is no map */
+    size_t entry_count, key_bytes; /* of its keys */
 };
 
 /* Reads the JSON of a PDB. What is malformed is no map. */
 void source_link_init(struct source_link *link, const void *json, size_t size);
 void source_link_deinit(struct source_link *link);
+
+/* How many bytes of keys are compared, at most, with a path of this length. */
+size_t source_link_price(const struct source_link *link, size_t length);
 
 /* Appends the URL of a document, or nothing if the map has none. */
 void source_link_url(const struct source_link *link, const char *path, size_t length, struct text *url);

@@ -7,6 +7,9 @@
 #include "target/file_index.h"
 #include "util/text.h"
 
+/* How many times as long as comparing bytes it takes to unpack them, and to form a checksum of them. */
+enum { UNPACKING = 4, SUMMING = 4 };
+
 /* ---- .gnu_debugdata ---- */
 
 static size_t read_packed(void *context, void *buffer, size_t size)
@@ -17,7 +20,7 @@ static size_t read_packed(void *context, void *buffer, size_t size)
     return n;
 }
 
-uint8_t *debug_data_open(const struct elf_file *file, size_t *ret_size)
+uint8_t *debug_data_open(const struct elf_file *file, struct work *work, size_t *ret_size)
 {
     struct elf_section section;
     struct unpacker unpacker;
@@ -36,11 +39,13 @@ uint8_t *debug_data_open(const struct elf_file *file, size_t *ret_size)
         if (!larger)
             break;
         unpacked = larger;
+        if (!work_take_bytes(work, UNPACKING * (room - size)))
+            break;
         size += unpacker_read(&unpacker, unpacked + size, room - size);
     }
     bool complete = unpacker.state == UNPACKER_COMPLETE && size; /* nothing: it is not of the format */
     unpacker_deinit(&unpacker);
-    if (!complete)
+    if (!complete || !work_take_memory(work, size))
         return NULL;
     uint8_t *ret = unpacked;
     unpacked = NULL;
@@ -114,6 +119,7 @@ static bool consider(struct search *search, const char *path)
         accepted = compare_build_id(&elf, search->image) == 1;
     else if (accepted)
         accepted = search->link && candidate.size <= DEBUG_CHECKSUM_MAX &&
+                   work_take_bytes(&search->image->file->target->work, SUMMING * candidate.size) &&
                    checksum_of(candidate.bytes, candidate.size) == search->checksum;
     if (accepted)
         *search->found = candidate;

@@ -12,14 +12,14 @@
 
 enum {
     DEBUG_DATA_MAX = 64 * 1024 * 1024,      /* bytes of .gnu_debugdata, decompressed; usual are 1 or 2 MB */
-    DEBUG_CHECKSUM_MAX = 512 * 1024 * 1024, /* bytes of a debug file whose checksum is computed */
+    DEBUG_CHECKSUM_MAX = 256 * 1024 * 1024, /* bytes of a debug file whose checksum is computed */
 };
 
 /*
  * Decompresses .gnu_debugdata. The result is allocated. NULL: there is none, it is damaged, or liblzma is not
  * installed. Thread-safe.
  */
-uint8_t *debug_data_open(const struct elf_file *file, size_t *ret_size);
+uint8_t *debug_data_open(const struct elf_file *file, struct work *work, size_t *ret_size);
 
 /*
  * Opens the debug file of an image. `file` is the image's own, if it was found. False if no file is accepted. The

@@ -12,6 +12,7 @@ enum {
     ROW_MAX = 16384, /* that are kept; a core with 1,000 threads has some 1,000 addresses */
     SYMBOL_FUEL = 64 * 1024,
     SYMBOLS_IN_MEMORY_MAX = 1024 * 1024,
+    STEPS_OF_A_SYMBOL = 3,
     SYMBOL_BYTES_MAX = 1024 * 1024 * 1024, /* of all images; those after that have no symbols */
 };
 
@@ -285,6 +286,17 @@ static void add_symtab(struct native_module *module, const uint8_t *data, uint64
         symbols_add_file(&module->symbols, &module->image, &file, SHT_SYMTAB);
 }
 
+/* Charges the list and its order. Without memory for it, there are no symbols. */
+static void charge_symbols(struct native_modules *modules, struct symbols *symbols)
+{
+    struct work *work = &modules->target->work;
+    work_add_steps(work, symbols->list.count * STEPS_OF_A_SYMBOL);
+    if (!work_take_memory(work, symbols->list.capacity * sizeof(struct symbol))) {
+        symbols_deinit(symbols);
+        modules->symbol_bytes = SYMBOL_BYTES_MAX; /* later images would be refused, too */
+    }
+}
+
 static void add_symbols(struct native_modules *modules, struct native_module *module)
 {
     struct mapped_file *mapped = module->image.file;
@@ -302,7 +314,7 @@ static void add_symbols(struct native_modules *modules, struct native_module *mo
         complete = module->symbols.list.count > 0;
     }
     if (!complete && file) {
-        module->debug_data = debug_data_open(file, &module->debug_data_size);
+        module->debug_data = debug_data_open(file, &modules->target->work, &module->debug_data_size);
         add_symtab(module, module->debug_data, module->debug_data_size);
     }
     if (!complete && file)
@@ -310,6 +322,7 @@ static void add_symbols(struct native_modules *modules, struct native_module *mo
     if (!file || modules->target->recording) /* a snapshot holds the memory, not the file */
         add_from_memory(modules, module);
     symbols_seal(&module->symbols, complete || module->debug_data_size);
+    charge_symbols(modules, &module->symbols);
     modules->symbol_bytes += module->symbols.list.count * sizeof(struct symbol) + module->debug_data_size +
                              module->debug_file.size + module->memory[0].size + module->memory[1].size;
 }
@@ -320,7 +333,7 @@ bool native_modules_symbol(struct native_modules *modules, uint64_t address, str
     *ret = (struct native_symbol){0};
     if (!module)
         return false;
-    if (!module->has_symbols && modules->symbol_bytes < SYMBOL_BYTES_MAX)
+    if (!module->has_symbols && modules->symbol_bytes < SYMBOL_BYTES_MAX && work_left(&modules->target->work))
         add_symbols(modules, module);
     module->has_symbols = true;
     ret->module = module->image.path;

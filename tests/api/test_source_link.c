@@ -55,6 +55,20 @@ START_TEST(a_map_that_makes_no_sense_gives_no_url)
 }
 END_TEST
 
+START_TEST(what_a_comparison_costs)
+{
+    static const char map[] = "{\"documents\": {\"/0123456789/*\": \"https://a/*\", \"/b/*\": \"https://b/*\"}}";
+    struct source_link link;
+    source_link_init(&link, map, strlen(map));
+    ck_assert_uint_eq(source_link_price(&link, 5), 2 * 5); /* both keys, no further than the path */
+    ck_assert_uint_eq(source_link_price(&link, 1000), strlen("/0123456789/*") + strlen("/b/*"));
+    source_link_deinit(&link);
+    source_link_init(&link, "{}", 2);
+    ck_assert_uint_eq(source_link_price(&link, 1000), 0);
+    source_link_deinit(&link);
+}
+END_TEST
+
 START_TEST(entries_beyond_the_bound_are_not_compared)
 {
     struct text map = {0};
@@ -75,6 +89,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_test(tc, a_path_has_the_url_of_its_longest_key);
     tcase_add_test(tc, a_map_that_makes_no_sense_gives_no_url);
+    tcase_add_test(tc, what_a_comparison_costs);
     tcase_add_test(tc, entries_beyond_the_bound_are_not_compared);
     suite_add_tcase(s, tc);
     return s;

@@ -138,6 +138,18 @@ class Folders(unittest.TestCase):
                 self.assertEqual(done.stderr.count(b"stopped at the bound"), 1, done.stderr)
                 self.assertLessEqual(done.stderr.count(b"\n"), 4, done.stderr)
 
+    @unittest.skipIf(SANITIZED, "the bounds are those of a release build")
+    def test_holes_raise_no_bound(self):
+        """A core that claims a terabyte, all of it holes, is bounded as one of its size on the disk."""
+        class Context:
+            plain, tool = PLAIN, TOOL
+        with tempfile.TemporaryDirectory() as folder:
+            path = generators.heaps_share_nibbles(folder, Context)
+            os.truncate(path, 1 << 40)
+            for command in ("info", "methods"):
+                done = run(command, path, statuses=(1, 2))
+                self.assertIn(b"stopped at the bound on memory, 256 MiB", done.stderr)
+
     def test_names_of_pdbs(self):
         """An image may name its PDB as it likes; what is searched is below the folders that were given."""
         names = [b"../x.pdb", b"/etc/passwd", b"..\\..\\y.pdb", b"\x1b[31m.pdb", b"a/b/c.pdb", b"", b"." * 200]

@@ -29,6 +29,8 @@ static struct {
 
 _Static_assert(sizeof image >= DATA_AT + sizeof packed, "all of it");
 
+static struct work work;
+
 /* The data of a file whose section has the first `size` bytes. */
 static uint8_t *unpack(size_t size, size_t *ret_size)
 {
@@ -48,11 +50,12 @@ static uint8_t *unpack(size_t size, size_t *ret_size)
     struct bytes bytes = bytes_of_buffer((const uint8_t *)&image, sizeof image);
     ck_assert(elf_file_open(&bytes, &file));
     *ret_size = 0;
-    return debug_data_open(&file, ret_size);
+    return debug_data_open(&file, &work, ret_size);
 }
 
 static void setup(void)
 {
+    work_set(&work, 0, 0, 0);
     memcpy(image.rest, names, sizeof names);
     memcpy(image.rest + sizeof names, packed, sizeof packed);
 }
@@ -89,6 +92,21 @@ START_TEST(damaged)
 }
 END_TEST
 
+/* What is unpacked counts, also if nothing comes of it. */
+START_TEST(bounded)
+{
+    size_t size;
+    char text[128];
+    work_set(&work, 0, 799, 0);
+    ck_assert_ptr_null(unpack(sizeof packed, &size));
+    ck_assert(work_is_spent(&work, text, sizeof text));
+    work_set(&work, 1000, 0, 0);
+    ck_assert_ptr_null(unpack(sizeof packed - 1, &size));
+    ck_assert(work_is_spent(&work, text, sizeof text));
+    ck_assert_ptr_null(unpack(sizeof packed, &size));
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("debug_file");
@@ -97,6 +115,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, whole);
     tcase_add_test(tcase, cut);
     tcase_add_test(tcase, damaged);
+    tcase_add_test(tcase, bounded);
     suite_add_tcase(suite, tcase);
     return suite;
 }
