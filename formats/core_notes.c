@@ -30,7 +30,8 @@ struct core_siginfo core_siginfo_at(struct elf_class elf, const uint8_t *desc, s
     info.code = (int)load_u32(desc + 8, elf.big);
     bool fault = info.signal == SIGILL || info.signal == SIGFPE || info.signal == SIGSEGV || info.signal == SIGBUS ||
                  info.signal == SIGTRAP;
-    if (info.code > 0 && fault && size >= fields + elf_word_size(elf)) {
+    /* The processor does not report the address of some faults, such as that of one which no memory can have. */
+    if (info.code > 0 && info.code != SI_KERNEL && fault && size >= fields + elf_word_size(elf)) {
         info.has_address = true;
         info.address = elf_word(elf, desc + fields);
     } else if (info.code <= 0 && size >= fields + 8) {

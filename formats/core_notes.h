@@ -23,7 +23,7 @@ bool core_prstatus_at(struct elf_class elf, const uint8_t *desc, size_t size, st
 struct core_siginfo {
     int signal;       /* si_signo; 0: not known */
     int code;         /* si_code: above 0, the kernel sent it */
-    bool has_address; /* of SIGILL, SIGFPE, SIGSEGV, SIGBUS and SIGTRAP from the kernel */
+    bool has_address; /* of SIGILL, SIGFPE, SIGSEGV, SIGBUS and SIGTRAP from the kernel, unless it knows none */
     uint64_t address; /* si_addr */
     int pid;          /* si_pid: of a signal that a process sent, the process */
     uint32_t uid;     /* si_uid: its user */

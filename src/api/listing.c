@@ -71,10 +71,12 @@ static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin
 {
     struct cdacq_method method;
     session_answer(visit->session, begin, &method);
-    if (method.answer == CDACQ_ANSWER_NONE && session_is_running(visit->session))
-        return leave_freed(visit);
-    if (method.answer != CDACQ_ANSWER_MANAGED)
+    if (method.answer == CDACQ_ANSWER_NONE)
+        return session_is_running(visit->session) ? leave_freed(visit) : CDACQ_OK;
+    if (method.answer == CDACQ_ANSWER_ERROR)
         return visit_failure(visit, begin, end);
+    if (method.answer == CDACQ_ANSWER_STUB && !(visit->flags & CDACQ_VISIT_STUBS))
+        return CDACQ_OK;
     return stopped(visit->visit(&method, visit->context));
 }
 

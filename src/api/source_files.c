@@ -332,16 +332,28 @@ static bool is_below(const char *local, const char *root, const char *path)
     return strncmp(local, root, length) == 0 && strcmp(local + length, path) == 0;
 }
 
+/*
+ * The path beside which the PDB may be. An assembly that is in memory only, such as one that was compressed in a
+ * single-file application, has none of its own: then its PDB is beside the application. NULL where there is neither.
+ */
+static const char *path_beside(const struct search *search)
+{
+    const char *host = search->list->runtime_path;
+    if (mapped_path_is_file(search->module_path))
+        return search->module_path;
+    return host && mapped_path_is_file(host) ? host : NULL;
+}
+
 /* Looks everywhere. */
 static bool look_for(struct search *search)
 {
     const struct file_policy *policy = search->policy;
     const struct mapping *mapping = target_mapping_at(search->target, search->file->image.base);
-    bool has_path = mapped_path_is_file(search->module_path);
+    const char *beside = path_beside(search);
     if (look_in_target(search) || ask_opener(search))
         return true;
-    for (char **root = policy->sysroots; has_path && root && *root; root++)
-        if (consider_beside(search, *root, search->module_path))
+    for (char **root = policy->sysroots; beside && root && *root; root++)
+        if (consider_beside(search, *root, beside))
             return true;
     if (look_below_modules(search))
         return true;
@@ -351,8 +363,8 @@ static bool look_for(struct search *search)
     char root[64] = "";
     if (search->target->kind == CDACQ_TARGET_PROCESS)
         snprintf(root, sizeof root, "/proc/%d/root", search->target->pid);
-    return has_path && !policy->no_own_paths && !(local && is_below(local, root, search->module_path)) &&
-           consider_beside(search, root, search->module_path);
+    return beside && !policy->no_own_paths && !(local && is_below(local, root, beside)) &&
+           consider_beside(search, root, beside);
 }
 
 /* A name that is no path and cannot lead out of a folder. */

@@ -52,6 +52,7 @@ DEFINE_HASH_TABLE_TYPE(source_file_table, struct source_file *);
 
 struct source_file_list {
     struct source_file_table files; /* by image */
+    const char *runtime_path;       /* the executable of a single-file application, or libcoreclr.so; NULL: not known */
     size_t allocated;               /* bytes of PDBs that are not mapped files, used or refused */
     uint64_t hashed;                /* bytes of files whose checksum was compared */
     uint64_t notes_hashed;          /* of these, those in a snapshot */

@@ -208,6 +208,7 @@ static enum cdacq_status choose_runtime(struct cdacq_target *target, const struc
     if (runtime->has_image && target->target->kind != CDACQ_TARGET_CORE)
         target->target->elf_machine = runtime->image.machine;
     text_hex(target->build_id, runtime->image.build_id, runtime->image.build_id_size);
+    target->source_files.runtime_path = runtime->image.path;
     status = runtime->has_image ? supplement_find(&runtime->image, &runtime->supplement, err) : CDACQ_OK;
     if (status < 0 || runtime->descriptor_address || runtime->supplement.root)
         return status;

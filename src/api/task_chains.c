@@ -7,6 +7,7 @@
 #include "src/api/wait_graph.h"
 
 DEFINE_VECTOR(pending_tasks, uint64_t);
+DEFINE_VECTOR(described_tasks, struct cdacq_task);
 
 struct following {
     struct cdacq_wait_graph *graph;
@@ -146,25 +147,30 @@ static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
 
 void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait *wait)
 {
-    struct cdacq_task tasks[TASK_CHAIN_MAX];
-    size_t count = 0;
-    for (uint64_t task = wait->wait.object; task && count < TASK_CHAIN_MAX && wait->blocker == NO_THREAD;) {
-        bool cycle = false;
-        for (size_t i = 0; i < count; i++)
-            cycle |= tasks[i].object == task;
-        if (cycle)
+    struct described_tasks tasks = {0};
+    struct object_indices seen = {0};
+    uint64_t task = wait->blocker == NO_THREAD ? wait->wait.object : 0;
+    bool added = true, room = true;
+    while (task && room && added && tasks.count < TASK_CHAIN_MAX) {
+        room = object_indices_insert(&seen, (struct object_index){task, 0}, &added) != NULL;
+        if (!room || !added) /* or it is a cycle */
             break;
-        tasks[count++] = describe(graph, task, &wait->blocker);
+        room = described_tasks_append(&tasks, describe(graph, task, &wait->blocker));
         task = wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
     }
-    struct cdacq_task *kept = arena_allocate(&graph->arena, (count + 1) * sizeof *kept);
-    if (!kept) {
+    if (room && added && task)
+        graph_note_too_many(graph);
+    struct cdacq_task *kept = room ? arena_allocate(&graph->arena, (tasks.count + 1) * sizeof *kept) : NULL;
+    if (kept) {
+        if (tasks.count)
+            memcpy(kept, tasks.items, tasks.count * sizeof *kept);
+        wait->wait.tasks = kept;
+        wait->wait.task_count = tasks.count;
+    } else {
         graph_note_memory(graph);
-        return;
     }
-    memcpy(kept, tasks, count * sizeof *kept);
-    wait->wait.tasks = kept;
-    wait->wait.task_count = count;
+    described_tasks_deinit(&tasks);
+    object_indices_deinit(&seen);
 }
 
 /* ---- All that a wait depends on ---- */

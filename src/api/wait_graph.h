@@ -15,7 +15,7 @@ enum {
     NO_THREAD = -1,
     LOCKS_MAX = 1 << 20,
     WAIT_NAMES_MAX = 4096,       /* of types, and of methods */
-    TASK_CHAIN_MAX = 64,         /* tasks that are shown from a waited one on */
+    TASK_CHAIN_MAX = 1024,       /* tasks that are shown from a waited one on */
     RUNNING_TASKS_MAX = 1 << 20, /* of all threads, and those that wait for them */
 };
 

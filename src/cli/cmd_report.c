@@ -182,8 +182,8 @@ static void tell_nothing(const struct report *report)
     const char *problem = report->waits_problem;
     bool why = problem && !message_was_shown(problem);
     notice("%s: nothing says that the process died%s%s%s%s; without --brief, there is more", report->target_name,
-           problem ? "; a deadlock may have been missed" : ", and no deadlock was found", why ? " (" : "",
-           why ? problem : "", why ? ")" : "");
+           problem ? "; a deadlock may have been missed" : ", and no deadlock of locks, tasks and threads was found",
+           why ? " (" : "", why ? problem : "", why ? ")" : "");
 }
 
 static int write_report(const struct invocation *invocation, struct report *report)

@@ -83,7 +83,11 @@ static void write_exception(struct report *report, struct json_writer *w, const 
         report_fail(report, error.message);
     json_begin_object(w, key);
     json_address(w, "address", object);
-    json_bool(w, "unhandled", report->cause == REPORT_UNHANDLED && object == report->exception);
+    bool is_end = report->cause == REPORT_UNHANDLED && object == report->exception;
+    if (is_end || !report_may_be_printed(report))
+        json_bool(w, "unhandled", is_end);
+    else
+        json_null(w, "unhandled");
     json_note(w, "type", exception.type);
     write_text_and_flaws(report, w, &text, flaws);
     json_note(w, "error", status < 0 ? error.message : NULL);

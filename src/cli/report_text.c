@@ -29,6 +29,10 @@ const char *report_signal_reason(const struct report *report)
         return "nothing is mapped there";
     if (report->process.signal == SIGSEGV && code == SEGV_ACCERR)
         return "the access is not permitted";
+    if (report->process.signal == SIGSEGV && code == SI_KERNEL)
+        return "of an address that no memory can have: a wild pointer or a damaged heap";
+    if (report->process.signal == SIGBUS && code == BUS_ADRERR)
+        return "beyond the end of a file that is mapped";
     if (report->process.signal == SIGFPE && code == FPE_INTDIV)
         return "integer division by zero";
     return NULL;
@@ -168,6 +172,12 @@ static void write_last_words(struct report *report, struct output *out)
     write_flaws(report, out, flaws);
 }
 
+bool report_may_be_printed(const struct report *report)
+{
+    const char *version = report->facts.runtime_version ? report->facts.runtime_version : report->facts.runtime_release;
+    return report->cause != REPORT_ALIVE && !(version && strncmp(version, "8.", 2) == 0);
+}
+
 /* The exceptions in whose handling that happened. */
 static void write_nested(struct report *report, struct output *out)
 {
@@ -183,7 +193,9 @@ static void write_nested(struct report *report, struct output *out)
             output_note_between(out, "\nwhile ", type, ", an inner exception of the above, was handled\n");
             continue;
         }
-        output_note_between(out, "\nwhile ", type, " was handled:\n");
+        output_note_between(out, "\nwhile ", type,
+                            report_may_be_printed(report) ? " was handled, or, unhandled, its finally blocks ran:\n"
+                                                          : " was handled:\n");
         if (status >= 0)
             status = cdacq_session_write_exception(report->session, nested->object, write_words_piece, &words, &flaws,
                                                    &error);

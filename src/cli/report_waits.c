@@ -86,17 +86,32 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
         output_literal(out, ", which has ended");
 }
 
-/* The tasks behind a wait, a line each. */
+static const char *task_text(const struct cdacq_task *task)
+{
+    return task->method ? task->method : task->type ? task->type : "?";
+}
+
+static bool reads_alike(const struct cdacq_task *a, const struct cdacq_task *b)
+{
+    return a->tid == b->tid && strcmp(task_text(a), task_text(b)) == 0 &&
+           strcmp(a->status ? a->status : "", b->status ? b->status : "") == 0;
+}
+
+/* The tasks behind a wait, a line each. Equal lines after the second task are one. */
 static void put_tasks(struct output *out, const struct cdacq_wait *wait)
 {
-    for (size_t i = 0; i < wait->task_count; i++) {
+    for (size_t i = 0, alike; i < wait->task_count; i += alike) {
         const struct cdacq_task *task = &wait->tasks[i];
+        for (alike = 1; i && i + alike < wait->task_count && reads_alike(task, task + alike);)
+            alike++;
         output_literal(out, i ? "    which awaits " : "    the task is ");
-        output_note(out, task->method ? task->method : task->type ? task->type : "?");
+        output_note(out, task_text(task));
         if (task->status)
             output_text_between(out, ", ", task->status, "");
         if (task->tid)
             output_printf(out, ", run by TID %d", task->tid);
+        if (alike > 1)
+            output_printf(out, " (%zu of them in a row)", alike);
         output_literal(out, "\n");
     }
 }

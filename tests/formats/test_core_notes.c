@@ -124,6 +124,11 @@ START_TEST(signal_information)
     ck_assert(info.has_address);
     ck_assert_uint_eq(info.address, 0x1234);
     ck_assert_int_eq(info.pid, 0);
+    fault.si_code = SI_KERNEL;
+    fault.si_addr = NULL;
+    info = core_siginfo_at(here, (const uint8_t *)&fault, sizeof fault);
+    ck_assert_int_eq(info.code, SI_KERNEL);
+    ck_assert(!info.has_address);
     info = core_siginfo_at(here, (const uint8_t *)&sent, sizeof sent);
     ck_assert_int_eq(info.code, SI_TKILL);
     ck_assert(!info.has_address);
