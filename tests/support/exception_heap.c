@@ -6,6 +6,7 @@
 #include "target/memory.h"
 #include "tests/support/layout_support.h"
 #include "tests/support/metadata_writer.h"
+#include "tests/support/no_files.h"
 
 const char exception_heap_text[] = "System.AggregateException: several (m (Parameter 'p')) (stored \xc3\xbc)\n"
                                    " ---> System.ArgumentException: m (Parameter 'p')\n"
@@ -309,7 +310,7 @@ void exception_heap_init(struct exception_heap *heap)
     if (memory_open(&memory, NULL, false, &heap->target, &error) < 0)
         abort();
     field_reader_init(&heap->reader, heap->target, &heap->layout, 8, false);
-    module_cache_init(&heap->cache, &heap->reader, (struct module_files){0});
+    module_cache_init(&heap->cache, &heap->reader, no_files);
     reader_begin(&heap->reader.raw, FUEL_INDEX);
 }
 

@@ -8,6 +8,7 @@
 #include "target/memory.h"
 #include "tests/support/layout_support.h"
 #include "tests/support/metadata_writer.h"
+#include "tests/support/no_files.h"
 
 static const struct heap_field {
     enum lock_heap_type type;
@@ -298,7 +299,7 @@ void lock_heap_init(struct lock_heap *heap)
         abort();
     heap->session.target = &heap->target;
     field_reader_init(&heap->session.reader, heap->target.target, &heap->target.layout, 8, false);
-    module_cache_init(&heap->session.modules, &heap->session.reader, (struct module_files){0});
+    module_cache_init(&heap->session.modules, &heap->session.reader, no_files);
     reader_begin(&heap->session.reader.raw, FUEL_INDEX);
 }
 
