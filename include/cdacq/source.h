@@ -38,7 +38,7 @@ struct cdacq_source {
     const char *file;    /* the path of the source file when the module was built */
     const char *url;     /* where the text of the file is, by the PDB's Source Link map */
     const char *pdb;     /* the local path of the PDB in use; NULL if it is embedded, or none is in use */
-    bool pdb_embedded;   /* the PDB in use is in the module's image */
+    bool pdb_embedded;   /* the PDB in use is in the module's image or, of a snapshot, in that */
     const char *problem; /* one line: why there is no line; NULL if there is one */
     bool verified;       /* false: the answer uses a file that nothing in the target could confirm */
 };
@@ -60,7 +60,7 @@ struct cdacq_pdb_info {
     uint64_t base;       /* where its image is mapped */
     const char *key;     /* NAME/KEY/NAME: the key for symbol servers */
     const char *path;    /* the local path of the PDB in use */
-    bool embedded;       /* it is in the image */
+    bool embedded;       /* it is in the image or, of a snapshot, in that */
     bool refused;        /* a file was found that does not match: `problem` names it */
     const char *problem; /* one line: why none is in use; NULL if one is */
 };

@@ -75,8 +75,11 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
                                         [CDACQ_WAIT_JOIN] = ", which is ",
                                         [CDACQ_WAIT_HANDLE] = NULL};
     const char *word = words[wait->kind] ? words[wait->kind] : ", of ";
-    if (!wait->blocker_tid && !wait->blocker_id)
+    if (!wait->blocker_tid && !wait->blocker_id) {
+        if (wait->kind == CDACQ_WAIT_ENTER)
+            output_literal(out, ", whose owner is not known");
         return;
+    }
     output_literal(out, word);
     if (!wait->blocker_tid)
         output_printf(out, "the runtime's thread %u", wait->blocker_id);
