@@ -80,7 +80,7 @@ static bool find_shared(struct live *live, uint64_t address, struct span *ret)
     if (live->policy->pread || live->pages.table.count < PAGES_BEFORE_SHARED)
         return false;
     const struct mapping *mapping = target_mapping_at(&live->base, address);
-    if (!mapping || !mapping->is_shared || !shared_memory_is_path(mapping->path))
+    if (!mapping || !mapping->is_shared || !proc_maps_is_memfd(mapping->path))
         return false;
     if (!live->shared_file)
         open_shared(live, mapping->file);
@@ -418,9 +418,8 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
     if (live->holder.started)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: it is stopped already", target->pid);
     enum cdacq_status status = thread_holder_hold(&live->holder, target->pid, err);
-    const char *gone = status < 0 ? NULL : live_gone(target); /* these may be the threads of another program */
-    if (gone)
-        status = error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", target->pid, gone);
+    if (status >= 0) /* these may be the threads of another program */
+        status = target_check_gone(target, 0, err);
     if (status < 0) {
         resume(live);
         return status;

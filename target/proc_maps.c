@@ -59,6 +59,11 @@ static bool ask(int file, uint64_t address, uint64_t flags, char *name, struct p
     return true;
 }
 
+bool proc_maps_is_memfd(const char *path)
+{
+    return strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
+}
+
 bool proc_maps_at(int file, uint64_t address, struct proc_map *ret)
 {
     return ask(file, address, 0, NULL, ret);
@@ -157,7 +162,7 @@ static bool ask_next(struct proc_maps *maps, struct proc_map *ret)
         ret->path = maps->name;
     else if (!ask(maps->file, maps->next, NEXT_FILE, maps->name, ret))
         return errno == ENAMETOOLONG && ask(maps->file, maps->next, NEXT_FILE, NULL, ret);
-    bool has_no_name = strncmp(ret->path, "/memfd:", strlen("/memfd:")) == 0;
+    bool has_no_name = proc_maps_is_memfd(ret->path);
     maps->device = has_no_name ? ret->device : 0;
     maps->inode = has_no_name ? ret->inode : 0;
     return true;

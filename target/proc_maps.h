@@ -40,6 +40,9 @@ int proc_maps_open(int pid);
 int proc_maps_begin(int file, struct proc_maps *ret);
 void proc_maps_end(struct proc_maps *maps);
 
+/* Whether a path is that of a file without a name (memfd). */
+bool proc_maps_is_memfd(const char *path);
+
 /* The next mapping; false after the last one. */
 bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret);
 

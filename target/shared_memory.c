@@ -28,11 +28,6 @@ bool shared_memory_is_mapped(const struct shared_memory *memory, int maps, uint6
     return part.end >= end;
 }
 
-bool shared_memory_is_path(const char *path)
-{
-    return strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
-}
-
 /* Opens the file if one of the process's first file descriptors is of it, and stores its fstat(). -1 if not. */
 static int open_of(int pid, uint64_t device, uint64_t inode, struct stat *ret)
 {
@@ -43,7 +38,7 @@ static int open_of(int pid, uint64_t device, uint64_t inode, struct stat *ret)
     int fd = -1;
     for (int i = 0; dir && fd < 0 && i < DESCRIPTORS_TRIED && (entry = readdir(dir)); i++) {
         char name[16] = ""; /* of a file on a network, or on FUSE, fstat() may wait for ever, and readlink() does not */
-        if (readlinkat(dirfd(dir), entry->d_name, name, sizeof name - 1) < 0 || !shared_memory_is_path(name) ||
+        if (readlinkat(dirfd(dir), entry->d_name, name, sizeof name - 1) < 0 || !proc_maps_is_memfd(name) ||
             fstatat(dirfd(dir), entry->d_name, ret, 0) < 0 || ret->st_dev != device || ret->st_ino != inode)
             continue;
         snprintf(path, sizeof path, "/proc/%d/fd/%.10s", pid, entry->d_name);

@@ -15,9 +15,6 @@ struct shared_memory {
     uint64_t device, inode;
 };
 
-/* Whether a path of /proc/PID/maps is that of such a file. */
-bool shared_memory_is_path(const char *path);
-
 /*
  * Maps the file of this identity, if the process has it open, and if the kernel answers queries (target/proc_maps.h) on
  * `maps`: without that, nobody can tell whether the process still has the file where it had it.

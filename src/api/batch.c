@@ -2,8 +2,6 @@
  * batch.c: looks up many addresses in one call. What their records and indexes lie in is seldom in the cache, so it is
  * fetched for several addresses together. Answers about a running process are checked hundreds at a time.
  */
-#include <inttypes.h>
-
 #include "src/api/session.h"
 #include "util/sized.h"
 
@@ -32,8 +30,8 @@ static inline void prefetch_record(const struct method_record *record)
 }
 
 /* The answers from `from` on, of a process that has ended. */
-static enum cdacq_status end_answers(struct cdacq_session *session, const uint64_t *ips, size_t from, size_t count,
-                                     const char *why, struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
+static void end_answers(struct cdacq_session *session, const uint64_t *ips, size_t from, size_t count,
+                        struct cdacq_method *ret, size_t stride)
 {
     struct cdacq_method method;
     session_answer_changed(session, ips[from], &method);
@@ -42,7 +40,6 @@ static enum cdacq_status end_answers(struct cdacq_session *session, const uint64
         method.ip = ips[i];
         put(ret, stride, i, &method);
     }
-    return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s", session->target->target->pid, why);
 }
 
 /* Addresses of a running process, and where their answers go. */
@@ -102,9 +99,10 @@ static enum cdacq_status running_answers(struct cdacq_session *session, const ui
         batch.begin = batch.fetched = from;
         batch.end = from + n;
         size_t changed = session_form_items(session, form_answer, &batch, items, n);
-        const char *gone = changed || batch.failed ? target_gone(session->target->target) : NULL;
-        if (gone)
-            return end_answers(session, ips, from, count, gone, ret, stride, err);
+        if ((changed || batch.failed) && target_check_gone(session->target->target, 0, err) < 0) {
+            end_answers(session, ips, from, count, ret, stride);
+            return CDACQ_ERR_IO;
+        }
         for (size_t i = 0; i < changed; i++) {
             struct cdacq_method method;
             session_answer_changed(session, ips[items[i]], &method);

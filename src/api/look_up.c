@@ -258,12 +258,7 @@ void session_answer_changed(struct cdacq_session *session, uint64_t ip, struct c
     const char *gone = target_gone(session->target->target);
     error_set(&session->error, gone ? CDACQ_ERR_IO : CDACQ_ERR_CHANGED, ip, "%s",
               gone ? gone : cdacq_status_text(CDACQ_ERR_CHANGED));
-    *ret = (struct cdacq_method){.size = sizeof *ret,
-                                 .ip = ip,
-                                 .answer = CDACQ_ANSWER_ERROR,
-                                 .il_offset = CDACQ_OFFSET_UNKNOWN,
-                                 .module_verified = true,
-                                 .error = session->error.message};
+    answer_error(session, ip, ret);
 }
 
 /*

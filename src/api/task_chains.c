@@ -150,15 +150,14 @@ void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait 
     struct described_tasks tasks = {0};
     struct object_indices seen = {0};
     uint64_t task = wait->blocker == NO_THREAD ? wait->wait.object : 0;
-    bool added = true, room = true;
-    while (task && room && added && tasks.count < TASK_CHAIN_MAX) {
-        room = object_indices_insert(&seen, (struct object_index){task, 0}, &added) != NULL;
-        if (!room || !added) /* or it is a cycle */
-            break;
-        room = described_tasks_append(&tasks, describe(graph, task, &wait->blocker));
-        task = wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
+    bool room = true;
+    while (task && room && tasks.count < TASK_CHAIN_MAX) {
+        bool is_new = false; /* or it is a cycle */
+        room = object_indices_insert(&seen, (struct object_index){task, 0}, &is_new) &&
+               (!is_new || described_tasks_append(&tasks, describe(graph, task, &wait->blocker)));
+        task = is_new && wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
     }
-    if (room && added && task)
+    if (room && task)
         graph_note_too_many(graph);
     struct cdacq_task *kept = room ? arena_allocate(&graph->arena, (tasks.count + 1) * sizeof *kept) : NULL;
     if (kept) {

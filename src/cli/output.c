@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,12 +83,8 @@ void output_abandon(struct output *out)
 /* Completes the file. A signal that ends the tool comes before or after that: no part of the file stays behind. */
 static bool commit(struct output *out)
 {
-    sigset_t ends, before;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &before);
+    sigset_t before;
+    watchdog_block_ends(&before);
     forget_temporary(out);
     bool done = file_commit(&out->file);
     int saved = errno;

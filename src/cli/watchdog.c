@@ -124,10 +124,12 @@ static void on_end(int number)
     raise(number);
 }
 
-/* Of signals that end the tool: what is ignored (nohup), or has a handler of its own (--follow), stays so. */
+/* Signals that end the tool. */
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* What is ignored (nohup), or has a handler of its own (--follow), stays so. */
 static void catch_ends(void)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_end}, now;
     for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
         if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
@@ -142,4 +144,13 @@ void watchdog_remove(int folder, const char *name)
     if (name && !caught)
         catch_ends();
     caught |= name != NULL;
+}
+
+void watchdog_block_ends(sigset_t *ret_before)
+{
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+        sigaddset(&blocked, ends[i]);
+    sigprocmask(SIG_BLOCK, &blocked, ret_before);
 }

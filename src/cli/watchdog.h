@@ -6,6 +6,8 @@
 #ifndef CDACQ_CLI_WATCHDOG_H
 #define CDACQ_CLI_WATCHDOG_H
 
+#include <signal.h>
+
 enum { WATCHDOG_ANY = -1 }; /* the process is not known yet */
 
 /*
@@ -23,5 +25,8 @@ void watchdog_catch_bus_errors(void);
  * `name` in `folder`, or a path and AT_FDCWD. It has to stay valid until the next call. NULL: none.
  */
 void watchdog_remove(int folder, const char *name);
+
+/* From now on, these signals wait until the mask before, which is stored in *ret_before, is set again. */
+void watchdog_block_ends(sigset_t *ret_before);
 
 #endif
