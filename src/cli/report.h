@@ -103,8 +103,8 @@ const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TE
 const char *report_signal_reason(const struct report *report);
 
 /*
- * Whether an exception that looks handled may be one that the process printed as unhandled: since .NET 9, finally blocks
- * run after that.
+ * Whether an exception that looks handled may be one that the process printed as unhandled: since .NET 9, finally
+ * blocks run after that.
  */
 bool report_may_be_printed(const struct report *report);
 
