@@ -2,14 +2,15 @@
  * unwind_steps.c: steps a thread of a live .NET process one instruction at a time and judges the x64 unwinder, for
  * unwind_steps.py.
  *
- *     unwind_steps PID STEPS SECONDS
+ *     unwind_steps PID STEPS METHODS SECONDS
  *
  * Every call instruction leaves a record: where the return address is, what it is, and the registers that the caller
  * had. These records are the truth. At each instruction of managed code, one frame is unwound from the thread's
  * registers and compared with the innermost record: program counter, stack pointer, registers that calls preserve. At
  * each call out of managed code, the frame is also unwound from the return address, as that of a frame which is not the
- * innermost. The run ends after STEPS instructions of managed code, or after SECONDS. A record ends when the stack
- * pointer is above its return address: returns, tail calls, exceptions and stubs that jump need no rule of their own.
+ * innermost. The run ends after STEPS instructions of managed code and METHODS compiled by the JIT, or after SECONDS. A
+ * record ends when the stack pointer is above its return address: returns, tail calls, exceptions and stubs that jump
+ * need no rule of their own.
  *
  * Native functions are run over where nothing managed can be within them: a call is stepped through the first time, and
  * if it was long and met no managed code, the next one runs to its return address, where a breakpoint of the processor
@@ -595,13 +596,25 @@ static void attach(void)
     share_processor();
 }
 
-static void run(uint64_t limit, time_t deadline)
+static uint64_t count_methods(bool jitted)
 {
+    uint64_t count = 0;
+    for (size_t i = 0; i < functions.count; i++) {
+        bool first = functions.items[i].jitted == jitted && functions.items[i].steps;
+        for (size_t j = 0; j < i && first; j++)
+            first = functions.items[j].method != functions.items[i].method || !functions.items[j].steps;
+        count += first;
+    }
+    return count;
+}
+
+static void run(uint64_t limit, uint64_t least_methods, time_t deadline)
+{
+    bool enough = false;
     struct registers before = registers_now(), after;
-    for (; counts.managed < limit && step(&before); before = after) {
-        step_count++;
-        if (step_count % 1024 == 0 && time(NULL) >= deadline)
-            break;
+    for (; !enough && step(&before); before = after) {
+        if (++step_count % 1024 == 0)
+            enough = time(NULL) >= deadline || (counts.managed >= limit && count_methods(true) >= least_methods);
         after = registers_now();
         if (!on_stack(after.values[RSP]))
             continue;
@@ -623,18 +636,6 @@ static void run(uint64_t limit, time_t deadline)
             open_process();
     }
     counts.steps = step_count;
-}
-
-static uint64_t count_methods(bool jitted)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < functions.count; i++) {
-        bool first = functions.items[i].jitted == jitted && functions.items[i].steps;
-        for (size_t j = 0; j < i && first; j++)
-            first = functions.items[j].method != functions.items[i].method || !functions.items[j].steps;
-        count += first;
-    }
-    return count;
 }
 
 static void print_counts(void)
@@ -691,7 +692,7 @@ int main(int argc, char **argv)
     const struct itimerval every = {{RUN_SECONDS, 0}, {RUN_SECONDS, 0}};
     const struct sigaction action = {.sa_handler = on_tick}; /* interrupts waitpid */
     struct target *target = NULL;
-    if (argc != 4)
+    if (argc != 5)
         return 64;
     process = atoi(argv[1]);
     answers = calloc(ANSWERS, sizeof *answers);
@@ -703,7 +704,7 @@ int main(int argc, char **argv)
         die("timer");
     attach();
     open_process();
-    run(strtoull(argv[2], NULL, 10), time(NULL) + atoi(argv[3]));
+    run(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10), time(NULL) + atoi(argv[4]));
     print_counts();
     ptrace(PTRACE_DETACH, process, NULL, NULL);
     cdacq_session_destroy(session);

@@ -22,11 +22,12 @@ STEPS = int(os.environ.get("CDACQ_STEPS", "60000"))
 SECONDS = int(os.environ.get("CDACQ_STEP_SECONDS", "80"))  # for one way
 # On-stack replacement after a few turns of a loop; no instrumentation, which only adds tiers.
 COMMON = {"DOTNET_TieredPGO": "0", "DOTNET_OSR_HitLimit": "1", "DOTNET_TC_OnStackReplacement_InitialCounter": "10"}
+# The settings of each way, and how many methods of the JIT are met at least: a loop can take all the steps otherwise.
 WAYS = {
-    "tiered": {},
-    "first tier": {"DOTNET_TC_CallCounting": "0"},  # precompiled code of the framework, tier 0 of the program
-    "optimized": {"DOTNET_TieredCompilation": "0", "DOTNET_ReadyToRun": "0"},
-    "unoptimized": {"DOTNET_TC_CallCounting": "0", "DOTNET_ReadyToRun": "0"},
+    "tiered": ({}, 40),
+    "first tier": ({"DOTNET_TC_CallCounting": "0"}, 0),  # precompiled code of the framework, tier 0 of the program
+    "optimized": ({"DOTNET_TieredCompilation": "0", "DOTNET_ReadyToRun": "0"}, 40),
+    "unoptimized": ({"DOTNET_TC_CallCounting": "0", "DOTNET_ReadyToRun": "0"}, 40),
 }
 
 
@@ -37,7 +38,7 @@ def build(work, framework):
     return os.path.join(out, "Stepped.dll")
 
 
-def step_through(command, settings, steps):
+def step_through(command, settings, steps, methods):
     """Runs the program with these settings and steps through it; what the judge says."""
     environment = dict(os.environ, **COMMON, **settings)
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -45,8 +46,8 @@ def step_through(command, settings, steps):
             ready = process.stdout.readline()
             if not ready.startswith("READY"):
                 raise lab.LabError(f"the program said '{ready}'")
-            done = subprocess.run([TOOL, str(process.pid), str(steps), str(SECONDS)], stdout=subprocess.PIPE, text=True,
-                                  check=False, timeout=SECONDS + 60)
+            done = subprocess.run([TOOL, str(process.pid), str(steps), str(methods), str(SECONDS)],
+                                  stdout=subprocess.PIPE, text=True, check=False, timeout=SECONDS + 60)
         finally:
             process.kill()
     if done.returncode not in (0, 1):
@@ -62,8 +63,8 @@ def judge(work, runtime):
         command = [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime,
                    build(work, f"net{runtime.partition('.')[0]}.0")]
     totals = Counter()
-    for name, settings in WAYS.items():
-        lines = step_through(command, settings, STEPS // len(WAYS))
+    for name, (settings, methods) in WAYS.items():
+        lines = step_through(command, settings, STEPS // len(WAYS), methods)
         counts = Counter({line.split()[0]: int(line.split()[1]) for line in lines if not line.startswith("MISMATCH")})
         for line in lines:
             if line.startswith("MISMATCH"):
