@@ -8,6 +8,12 @@
 
 enum { PROBE_MAX = 8192 }; /* images: opening one reads its headers and symbols */
 
+/*
+ * Bytes below the dynamic loader where a runtime is looked for first. The libraries with which a program starts are
+ * there, and all other files that a running process maps need not be listed then.
+ */
+#define NEAR_LOADER (UINT64_C(256) << 20)
+
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 
 /* Also of a file that was deleted or replaced while the process runs. */
@@ -17,11 +23,16 @@ static bool is_named_coreclr(const char *path)
     return strcmp(name, "libcoreclr.so") == 0 || strcmp(name, "libcoreclr.so (deleted)") == 0;
 }
 
+static bool is_named_otherwise(const char *path)
+{
+    return !is_named_coreclr(path);
+}
+
 /*
  * Whether the image's segments are mapped where a loader puts them. A program that reads the file of a runtime maps it,
  * too, as one piece: cdacq itself does.
  */
-static bool is_loaded(const struct target *target, const struct image *image)
+static bool is_loaded(struct target *target, const struct image *image)
 {
     for (size_t i = 0; i < image->segment_count; i++) {
         const struct image_segment *segment = &image->segments[i];
@@ -57,6 +68,19 @@ static void try_image(struct target *target, const struct mapping *mapping, bool
         runtimes->items[runtimes->count++] = runtime;
 }
 
+/* Tries the images in [begin, end) that are named libcoreclr.so, or those that are not. */
+static void try_images(struct target *target, uint64_t begin, uint64_t end, bool named, unsigned *probes,
+                       struct runtimes *runtimes)
+{
+    const struct mapping *mapping;
+    while (*probes < PROBE_MAX &&
+           (mapping = target_next_file(target, named ? is_named_coreclr : is_named_otherwise, &begin)) &&
+           mapping->begin < end) {
+        (*probes)++;
+        try_image(target, mapping, named, runtimes);
+    }
+}
+
 /* In a core, the list of mappings may be rough: what is not loaded as it says is left out only beside what is. */
 static void leave_out_not_loaded(struct runtimes *runtimes)
 {
@@ -84,19 +108,22 @@ enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes
     if (!runtimes.items)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     unsigned probes = 0;
-    for (int named = 1; named >= 0 && (all || !runtimes.count); named--)
-        for (size_t i = 0; i < target->mapping_count && probes < PROBE_MAX; i++) {
-            const struct mapping *mapping = &target->mappings[i];
-            bool is_named = is_named_coreclr(mapping->path);
-            if (mapping->offset != 0 || is_named != (named == 1))
-                continue;
-            probes++;
-            try_image(target, mapping, named, &runtimes);
-        }
+    uint64_t near = target->loader - MIN(target->loader, NEAR_LOADER);
+    enum cdacq_status status = all ? target_list_mappings(target, err) : CDACQ_OK;
+    if (target->partial && status == CDACQ_OK) {
+        try_images(target, near, UINT64_MAX, true, &probes, &runtimes);
+        status = runtimes.count ? CDACQ_OK : target_list_mappings(target, err);
+    }
+    if (!target->partial && status == CDACQ_OK) {
+        try_images(target, near, UINT64_MAX, true, &probes, &runtimes);
+        try_images(target, 0, near, true, &probes, &runtimes);
+        if (all || !runtimes.count)
+            try_images(target, 0, UINT64_MAX, false, &probes, &runtimes);
+    }
     if (target->kind == CDACQ_TARGET_CORE)
         leave_out_not_loaded(&runtimes);
     *ret = runtimes;
-    return CDACQ_OK;
+    return status;
 }
 
 /* The baseline "x" is the embedded file baseline-x.json. */

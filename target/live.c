@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "formats/elf.h"
+#include "target/live_mappings.h"
 #include "target/live_pages.h"
 #include "target/proc_maps.h"
 #include "target/proc_status.h"
@@ -23,18 +23,12 @@ enum {
     PAGES_BEFORE_SHARED = 64, /* are read one by one: a few are read faster than shared memory is found */
 };
 
-#define LISTED_FOR UINT64_C(1000000000) /* nanoseconds, after which mappings are listed again in any case */
-
 struct live {
     struct target base;
     struct live_pages pages;
     struct span recent[RECENT]; /* of the question, by a page that was read of each: reads alternate between pages */
-    uint64_t probe;             /* an address of readable memory */
-    int maps;                   /* /proc/PID/maps, and */
-    int memory;                 /* /proc/PID/mem, which stay those of the program that was opened */
-    int statm;                  /* /proc/PID/statm: its first number changes when most mappings come and go */
-    uint64_t size;              /* that number, when the mappings were last listed */
-    uint64_t listed;            /* and when that was, in LISTED_FOR */
+    int memory;                 /* /proc/PID/mem, which stays that of the program that was opened */
+    struct live_mappings mappings;
     struct mapped_file *shared_file; /* the first of its kind, which is that of the runtime; NULL until it is needed */
     struct shared_memory shared;     /* what it holds */
     struct span recent_shared[RECENT_SHARED]; /* its mappings, by an address that was read in each */
@@ -67,7 +61,7 @@ static bool find_memory(struct target *target, uint64_t address, struct span *re
 static void open_shared(struct live *live, struct mapped_file *file)
 {
     live->shared_file = file;
-    shared_memory_open(live->base.pid, live->maps, file->device, file->inode, &live->shared);
+    shared_memory_open(live->base.pid, live->mappings.file, file->device, file->inode, &live->shared);
 }
 
 /* Finds the mapping of shared memory around an address. */
@@ -141,7 +135,7 @@ static bool live_distrust_file(struct target *target, uint64_t address)
     if (!mapping || !mapping->file || mapping->file->distrusted)
         return false;
     mapping->file->distrusted = true;
-    live_of(target)->listed = 0;
+    live_mappings_expire(&live_of(target)->mappings);
     forget_recent(live_of(target));
     return true;
 }
@@ -151,7 +145,7 @@ static const char *live_gone(struct target *target)
 {
     const struct live *live = live_of(target);
     uint8_t byte;
-    if (live->memory < 0 || pread(live->memory, &byte, 1, (off_t)live->probe) != 0)
+    if (live->memory < 0 || pread(live->memory, &byte, 1, (off_t)target->vdso) != 0)
         return NULL;
     return kill(target->pid, 0) < 0 && errno == ESRCH ? "the process has ended"
                                                       : "the process has ended or executed another program";
@@ -165,9 +159,9 @@ static bool shared_unchanged(struct live *live, const struct read_log *log, size
 {
     for (size_t i = 0; i < log->mappings.count; i++) {
         const struct logged_mapping *mapping = &log->mappings.items[i];
-        if (!shared_memory_is_mapped(&live->shared, live->maps, mapping->begin, mapping->end,
+        if (!shared_memory_is_mapped(&live->shared, live->mappings.file, mapping->begin, mapping->end,
                                      (uint64_t)(mapping->bytes - live->shared.bytes))) {
-            live->listed = 0;
+            live_mappings_expire(&live->mappings);
             return false;
         }
     }
@@ -207,12 +201,9 @@ static void live_destroy(struct target *target)
     resume(live);
     live_pages_deinit(&live->pages);
     shared_memory_close(&live->shared);
-    if (live->maps >= 0)
-        close(live->maps);
     if (live->memory >= 0)
         close(live->memory);
-    if (live->statm >= 0)
-        close(live->statm);
+    live_mappings_close(&live->mappings);
     mapped_files_deinit(target);
     target_deinit(target);
     free(live);
@@ -284,132 +275,31 @@ static void live_process(struct target *target, struct target_process *ret)
     ret->program[MAX(length, 0)] = '\0';
 }
 
-/*
- * The file that a mapping is of. What was mapped at the same place before keeps its record, also if the file's path has
- * another file by now. A file without a record, because there are too many, is ignored.
- */
-static struct mapped_file *file_of(struct live *live, const struct proc_map *map)
-{
-    const struct mapping *before = target_mapping_at(&live->base, map->begin);
-    struct mapped_file *file = before ? before->file : NULL;
-    if (file && file->inode == map->inode && file->device == map->device &&
-        map->offset - before->offset == map->begin - before->begin)
-        return file;
-    file = mapped_file_get(&live->base, live->policy, map->path);
-    if (file && file->inode && (file->inode != map->inode || file->device != map->device))
-        file = mapped_file_replace(&live->base, live->policy, map->path);
-    if (file) {
-        file->device = map->device;
-        file->inode = map->inode;
-    }
-    return file;
-}
-
-DEFINE_VECTOR(mappings, struct mapping);
-
-/* Appends the mappings of a listing, which are in the order of their addresses. False: out of memory. */
-static bool take_listing(struct live *live, struct proc_maps *maps, struct mappings *ret)
-{
-    struct proc_map map;
-    while (proc_maps_next(maps, &map)) {
-        struct mapped_file *file = file_of(live, &map);
-        struct mapping mapping = {
-            .begin = map.begin,
-            .end = map.end,
-            .offset = map.offset,
-            .path = file ? file->path : NULL,
-            .access = map.writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
-            .may_execute = map.executable,
-            .is_shared = map.shared && map.readable,
-            .file = file,
-        };
-        if (file && !mappings_append(ret, mapping))
-            return false;
-    }
-    return true;
-}
-
-static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
-{
-    return a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->access == b->access &&
-           a->may_execute == b->may_execute && a->is_shared == b->is_shared && a->file == b->file;
-}
-
-/* Takes the mappings, and leaves an empty vector, unless they are those that are known. False: out of memory. */
-static bool take_mappings(struct live *live, struct mappings *mappings)
-{
-    struct target *target = &live->base;
-    bool same = target->mappings && mappings->count == target->mapping_count;
-    for (size_t i = 0; same && i < mappings->count; i++)
-        same = is_same_mapping(&mappings->items[i], &target->mappings[i]);
-    if (same)
-        return true;
-    struct mapping *old = target->mappings;
-    size_t old_count = target->mapping_count;
-    target->mappings = mappings->items;
-    target->mapping_count = mappings->count;
-    target_sort_mappings(target);
-    if (!mapped_files_index(target)) { /* the files point to the old ones, which stay */
-        target->mappings = old;
-        target->mapping_count = old_count;
-        return false;
-    }
-    *mappings = (struct mappings){0};
-    free(old);
-    forget_recent(live);
-    target->mapping_round++;
-    return true;
-}
-
-/* The process's size in pages, as statm has it; 0 if it is not known. */
-static uint64_t size_of(const struct live *live)
-{
-    char text[128];
-    size_t n = live->statm < 0 ? 0 : file_read_at(live->statm, 0, text, sizeof text - 1);
-    text[n] = '\0';
-    return strtoull(text, NULL, 10);
-}
-
-/*
- * Lists the mappings. IO with errno set; NOT_MANAGED, and the known ones stay, if the process has no memory any more.
- */
-static enum cdacq_status list_mappings(struct live *live)
-{
-    struct proc_maps maps;
-    struct mappings mappings = {0};
-    live->size = size_of(live);
-    live->listed = monotonic_ns() / LISTED_FOR;
-    int problem = proc_maps_begin(live->maps, &maps);
-    bool taken = !problem && take_listing(live, &maps, &mappings) && take_mappings(live, &mappings);
-    proc_maps_end(&maps);
-    mappings_deinit(&mappings);
-    errno = problem;
-    return problem == ESRCH ? CDACQ_NOT_MANAGED : problem ? CDACQ_ERR_IO : taken ? CDACQ_OK : CDACQ_ERR_NOMEM;
-}
-
 static void live_refresh(struct target *target)
 {
     struct live *live = live_of(target);
-    if (!target->changes || (size_of(live) == live->size && monotonic_ns() / LISTED_FOR == live->listed) ||
-        live_gone(target))
+    if (!target->changes || !live_mappings_are_due(&live->mappings) || live_gone(target))
         return;
-    (void)list_mappings(live); /* if not, the known ones stay */
+    live_mappings_refresh(&live->mappings);
+    forget_recent(live);
 }
 
-/* Lists the mappings for the first time. */
-static enum cdacq_status list_first(struct live *live, struct cdacq_error *err)
+static enum cdacq_status live_list_mappings(struct target *target)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/statm", live->base.pid);
-    live->statm = open(path, O_RDONLY | O_CLOEXEC);
-    live->maps = proc_maps_open(live->base.pid);
-    enum cdacq_status status = live->maps < 0 ? CDACQ_ERR_IO : list_mappings(live);
-    if (status == CDACQ_ERR_IO)
-        return proc_error(live->base.pid, err);
-    if (status == CDACQ_NOT_MANAGED)
-        return error_set(err, CDACQ_ERR_IO, 0,
-                         "process %d: it has no memory: it has ended (zombie), or is a kernel thread", live->base.pid);
-    return status < 0 ? error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory") : CDACQ_OK;
+    struct live *live = live_of(target);
+    forget_recent(live);
+    return live_mappings_list(&live->mappings);
+}
+
+static const struct mapping *live_mapping_at(struct target *target, uint64_t address)
+{
+    return live_mappings_at(&live_of(target)->mappings, address);
+}
+
+static const struct mapping *live_next_file(struct target *target, bool (*accepts)(const char *path),
+                                            uint64_t *position)
+{
+    return live_mappings_next_file(&live_of(target)->mappings, accepts, position);
 }
 
 static enum cdacq_status live_stop(struct target *target, bool as_core, struct cdacq_error *err)
@@ -425,7 +315,7 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
         return status;
     }
     live_begin_question(target);
-    (void)list_mappings(live);
+    (void)live_list_mappings(target);
     target->changes &= !as_core;
     return CDACQ_OK;
 }
@@ -441,6 +331,9 @@ static const struct target_ops live_ops = {
     .dumped_at = live_own_memory_at,
     .threads = live_threads,
     .process = live_process,
+    .mapping_at = live_mapping_at,
+    .next_file = live_next_file,
+    .list_mappings = live_list_mappings,
     .begin_question = live_begin_question,
     .refresh = live_refresh,
     .stop = live_stop,
@@ -460,12 +353,9 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
         if ((uintptr_t)live->base.mappings[i].begin != live->base.mappings[i].begin)
             return error_set(err, CDACQ_ERR_IO, 0,
                              "process %d: it has 64-bit addresses, which a 32-bit program cannot read", live->base.pid);
-    for (size_t i = 0; i < live->base.mapping_count; i++) {
-        live->probe = live->base.mappings[i].begin;
-        if (live_own_memory_at(&live->base, live->probe, &span))
-            break;
+    if (!live_own_memory_at(&live->base, live->base.vdso, &span)) {
         errno = live->pages.error;
-        if (errno != EFAULT && errno != EIO) /* a page without access */
+        if (errno != EFAULT && errno != EIO) /* no memory there */
             return proc_error(live->base.pid, err);
     }
     snprintf(path, sizeof path, "/proc/%d/mem", live->base.pid);
@@ -486,6 +376,7 @@ static void read_program(struct target *target)
     target->elf_machine = elf_header_at(elf, bytes).machine;
     size_t size = read_proc_file(target->pid, "auxv", auxv, sizeof auxv);
     target->vdso = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_SYSINFO_EHDR);
+    target->loader = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_BASE);
 }
 
 enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,
@@ -497,22 +388,23 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     live->base = (struct target){
         .ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop && !record, .question = 1};
     live->pages.pid = pid;
-    live->maps = -1;
+    live->mappings.file = live->mappings.statm = -1;
     live->memory = -1;
-    live->statm = -1;
     live->policy = policy;
     enum cdacq_status status = stop ? thread_holder_hold(&live->holder, pid, err) : CDACQ_OK;
     if (status >= 0)
-        status = list_first(live, err);
+        status = live_mappings_open(&live->base, policy, !stop && !record && sizeof(uintptr_t) == sizeof(uint64_t),
+                                    &live->mappings, err);
     if (status >= 0 && record && !(live->base.recording = calloc(1, sizeof *live->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    if (status >= 0)
+    if (status >= 0) {
+        read_program(&live->base);
         status = check_readable(live, err);
+    }
     if (status < 0) {
         live_destroy(&live->base);
         return status;
     }
-    read_program(&live->base);
     *ret = &live->base;
     return CDACQ_OK;
 }

@@ -19,7 +19,7 @@ struct live_slab {
 };
 
 enum {
-    SLAB_FIRST = 48 * PAGE_SIZE,
+    SLAB_FIRST = 40 * PAGE_SIZE,
     SLAB_NEXT = 512 * PAGE_SIZE, /* a huge page on most machines, whose parts are made at once */
 };
 
@@ -125,8 +125,11 @@ static struct live_page *note_page(struct live_pages *pages, uint64_t now, uint6
 static const struct live_page *fetch(struct live_pages *pages, uint64_t now, uint64_t address)
 {
     struct batch batch = {.count = 0};
-    bool in_order = address && is_read(live_page_table_find(&pages->table, address - PAGE_SIZE), now);
-    unsigned wanted = in_order ? READ_AHEAD : 1;
+    unsigned before = 0;
+    while (before < READ_AHEAD / 2 && address / PAGE_SIZE > before &&
+           is_read(live_page_table_find(&pages->table, address - (before + 1) * PAGE_SIZE), now))
+        before++;
+    unsigned wanted = before ? 2 * before : 1;
     for (uint64_t at = address; batch.count < wanted && at <= UINT64_MAX - 2 * PAGE_SIZE; at += PAGE_SIZE)
         if (!batch_add(pages, now, at, &batch))
             break;

@@ -429,7 +429,6 @@ void file_policy_describe(const struct file_policy *policy, const struct cdacq_n
  */
 static void describe_missing(const struct search *search, char *why, size_t why_size)
 {
-    const struct file_identity *identity = identity_of(search);
     struct file_need file;
     size_t length = strlen(why);
     char path[120], known[300] = "";
@@ -438,6 +437,7 @@ static void describe_missing(const struct search *search, char *why, size_t why_
         snprintf(why, why_size, "no file has the contents of %s", path);
         return;
     }
+    const struct file_identity *identity = identity_of(search);
     if (identity->key[0])
         snprintf(known, sizeof known, "%.80s%ssymbol server key %.180s", identity->text, identity->text[0] ? ", " : "",
                  identity->key);
@@ -520,7 +520,7 @@ void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begi
         (void)file_extents_append(&candidate->constant, (struct file_extent){begin, end, access});
 }
 
-void mapped_file_explain(const struct target *target, uint64_t address, char *buffer, size_t size)
+void mapped_file_explain(struct target *target, uint64_t address, char *buffer, size_t size)
 {
     buffer[0] = '\0';
     if (target->ops->is_cut_at && target->ops->is_cut_at(target, address)) {

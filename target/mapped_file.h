@@ -147,7 +147,7 @@ void mapped_files_deinit(struct target *target);
  * Writes why there is no memory at `address`: the core ends before it, or the file that it belongs to and what is wrong
  * with that. Empty where nothing is known.
  */
-void mapped_file_explain(const struct target *target, uint64_t address, char *buffer, size_t size);
+void mapped_file_explain(struct target *target, uint64_t address, char *buffer, size_t size);
 
 /* Looks for the file the first time. True where one was accepted. */
 bool mapped_file_resolve(struct mapped_file *file);

@@ -59,6 +59,12 @@ static bool ask(int file, uint64_t address, uint64_t flags, char *name, struct p
     return true;
 }
 
+/* A path that is not absolute is that of something else. */
+static bool is_listed(const struct proc_map *map)
+{
+    return map->path[0] == '/';
+}
+
 bool proc_maps_is_memfd(const char *path)
 {
     return strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
@@ -69,12 +75,17 @@ bool proc_maps_at(int file, uint64_t address, struct proc_map *ret)
     return ask(file, address, 0, NULL, ret);
 }
 
-int proc_maps_begin(int file, struct proc_maps *ret)
+bool proc_maps_file_at(int file, uint64_t address, char *name, struct proc_map *ret)
+{
+    return ask(file, address, OF_FILE, name, ret) && is_listed(ret);
+}
+
+int proc_maps_begin(int file, bool executable, struct proc_maps *ret)
 {
     struct proc_map map;
     size_t length;
     int problem = ask(file, 0, NEXT_FILE, NULL, &map) ? 0 : errno;
-    *ret = (struct proc_maps){.file = file, .fuel = MAPS_MAX};
+    *ret = (struct proc_maps){.file = file, .fuel = MAPS_MAX, .executable = executable};
     ret->queries = !problem || problem == ENOENT || problem == ESRCH;
     if (ret->queries)
         return problem == ESRCH ? ESRCH : 0;
@@ -156,12 +167,13 @@ static bool parse_line(char *line, struct proc_map *ret)
  */
 static bool ask_next(struct proc_maps *maps, struct proc_map *ret)
 {
-    bool is_same = maps->inode && ask(maps->file, maps->next, NEXT_FILE, NULL, ret) && ret->inode == maps->inode &&
+    uint64_t flags = NEXT_FILE | (maps->executable ? EXECUTABLE : 0);
+    bool is_same = maps->inode && ask(maps->file, maps->next, flags, NULL, ret) && ret->inode == maps->inode &&
                    ret->device == maps->device;
     if (is_same)
         ret->path = maps->name;
-    else if (!ask(maps->file, maps->next, NEXT_FILE, maps->name, ret))
-        return errno == ENAMETOOLONG && ask(maps->file, maps->next, NEXT_FILE, NULL, ret);
+    else if (!ask(maps->file, maps->next, flags, maps->name, ret))
+        return errno == ENAMETOOLONG && ask(maps->file, maps->next, flags, NULL, ret);
     bool has_no_name = proc_maps_is_memfd(ret->path);
     maps->device = has_no_name ? ret->device : 0;
     maps->inode = has_no_name ? ret->inode : 0;
@@ -172,14 +184,15 @@ bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 {
     if (!maps->queries) {
         for (char *line; (line = strsep(&maps->rest, "\n"));)
-            if (parse_line(line, ret) && ret->path[0] == '/')
+            if (parse_line(line, ret) && ret->begin >= maps->next && is_listed(ret) &&
+                (ret->executable || !maps->executable))
                 return true;
         return false;
     }
     while (maps->fuel && ask_next(maps, ret) && ret->end > maps->next) {
         maps->fuel--;
         maps->next = ret->end;
-        if (ret->path[0] == '/')
+        if (is_listed(ret))
             return true;
     }
     return false;

@@ -22,8 +22,9 @@ struct proc_map {
 /* A listing, from the lowest address on. */
 struct proc_maps {
     int file;
+    bool executable;        /* only mappings that may be executed */
     bool queries;           /* by queries; otherwise by text */
-    uint64_t next;          /* queries: mappings from this address on are still to come */
+    uint64_t next;          /* mappings that begin below this address are left out, or have been listed */
     uint64_t device, inode; /* queries: of the last mapping, if it is of a memfd; otherwise 0 */
     unsigned fuel;          /* queries: mappings still allowed */
     char *text, *rest;      /* text: all of it, and what is still to come */
@@ -34,10 +35,10 @@ struct proc_maps {
 int proc_maps_open(int pid);
 
 /*
- * Begins a listing of an open /proc/PID/maps; proc_maps_end() ends it in any case. Returns 0, or an errno: ESRCH if the
- * process has no memory any more.
+ * Begins a listing of an open /proc/PID/maps, or of what of it may be executed; proc_maps_end() ends it in any case.
+ * Returns 0, or an errno: ESRCH if the process has no memory any more.
  */
-int proc_maps_begin(int file, struct proc_maps *ret);
+int proc_maps_begin(int file, bool executable, struct proc_maps *ret);
 void proc_maps_end(struct proc_maps *maps);
 
 /* Whether a path is that of a file without a name (memfd). */
@@ -51,5 +52,11 @@ bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret);
  * ENOTTY if the kernel has no queries.
  */
 bool proc_maps_at(int file, uint64_t address, struct proc_map *ret);
+
+/*
+ * The mapping of a file around an address, as proc_maps_next() has it. The path is in `name`, of PROC_MAPS_NAME bytes.
+ * False with errno set where there is none, or the kernel has no queries.
+ */
+bool proc_maps_file_at(int file, uint64_t address, char *name, struct proc_map *ret);
 
 #endif

@@ -62,10 +62,35 @@ void target_sort_mappings(struct target *target)
     sort_u64(target->mappings, target->mapping_count, sizeof *target->mappings);
 }
 
-const struct mapping *target_mapping_at(const struct target *target, uint64_t address)
+const struct mapping *target_mapping_at(struct target *target, uint64_t address)
 {
+    if (target->partial)
+        return target->ops->mapping_at(target, address);
     size_t after = lower_bound(i, target->mapping_count, target->mappings[i].begin <= address);
     return after && address < target->mappings[after - 1].end ? &target->mappings[after - 1] : NULL;
+}
+
+const struct mapping *target_next_file(struct target *target, bool (*accepts)(const char *path), uint64_t *position)
+{
+    if (target->partial)
+        return target->ops->next_file(target, accepts, position);
+    size_t i = lower_bound(k, target->mapping_count, target->mappings[k].begin < *position);
+    while (i < target->mapping_count && (target->mappings[i].offset || !accepts(target->mappings[i].path)))
+        i++;
+    if (i == target->mapping_count)
+        return NULL;
+    *position = target->mappings[i].end;
+    return &target->mappings[i];
+}
+
+enum cdacq_status target_list_mappings(struct target *target, struct cdacq_error *err)
+{
+    enum cdacq_status status = target->partial ? target->ops->list_mappings(target) : CDACQ_OK;
+    if (status == CDACQ_OK)
+        return status;
+    if (status == CDACQ_ERR_NOMEM)
+        return error_set(err, status, 0, "out of memory for the mappings");
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: its mappings cannot be read", target->pid);
 }
 
 void target_record(struct target *target, uint64_t address, uint64_t size)

@@ -112,9 +112,13 @@ struct target_ops {
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */
     void (*process)(struct target *target, struct target_process *ret);
-    /* The next eight are of a process, and NULL for memory that does not change. */
+    /* The next eleven are of a process, and NULL for memory that does not change. */
     /* As memory_at, for a reader with a log: the span may be of shared memory. */
     bool (*logged_at)(struct target *target, uint64_t address, struct span *ret);
+    /* The first two, only while `partial` is set. IO with errno set, NOT_MANAGED without memory, NOMEM. */
+    const struct mapping *(*mapping_at)(struct target *target, uint64_t address);
+    const struct mapping *(*next_file)(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
+    enum cdacq_status (*list_mappings)(struct target *target);
     void (*begin_question)(struct target *target);
     void (*refresh)(struct target *target);
     /* Stops the process, which runs, and begins a question. `as_core`: its memory does not change any more. */
@@ -139,7 +143,8 @@ struct target {
     bool changes;             /* a running process that is neither stopped nor recorded */
     uint64_t question;        /* of a running process, the number of the current question, from 1 on; otherwise 0 */
     uint16_t elf_machine;     /* EM_*; 0 where unknown */
-    struct mapping *mappings; /* sorted by begin */
+    bool partial;             /* there are more mappings, which are asked for one by one */
+    struct mapping *mappings; /* sorted by begin; none while `partial`: see target_list_mappings() */
     size_t mapping_count;
     uint64_t mapping_round;               /* advances when they are listed again: pointers to the old ones are void */
     struct mapped_file *files;            /* a list through `next` */
@@ -150,6 +155,7 @@ struct target {
     struct recording *recording;
     struct target_pdbs pdbs; /* of a snapshot */
     uint64_t vdso;           /* address of the kernel's ELF image in the process; 0 where unknown */
+    uint64_t loader;         /* address of the dynamic loader, which maps libraries below it; 0 where unknown */
     const char *writer;      /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
     struct work work;
@@ -193,7 +199,16 @@ const char *target_gone(struct target *target);
 enum cdacq_status target_check_gone(struct target *target, uint64_t address, struct cdacq_error *err);
 
 /* The mapping that holds `address`, or NULL. */
-const struct mapping *target_mapping_at(const struct target *target, uint64_t address);
+const struct mapping *target_mapping_at(struct target *target, uint64_t address);
+
+/*
+ * The next mapping from *position on of the beginning of a file whose path `accepts`; *position is moved behind it.
+ * NULL: there is no more. Of a running process, only files with executable mappings may be met.
+ */
+const struct mapping *target_next_file(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
+
+/* Sees to it that `mappings`, and those of each mapped_file, are all that there are. */
+enum cdacq_status target_list_mappings(struct target *target, struct cdacq_error *err);
 
 /* Sorts the mappings by address. A backend calls it after listing them. */
 void target_sort_mappings(struct target *target);

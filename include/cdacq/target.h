@@ -272,7 +272,7 @@ struct cdacq_target_info {
     bool big_endian;          /* from the descriptor */
     const char *architecture; /* the global "Architecture" of the descriptor, such as "x64" */
     const char *elf_machine;  /* from the core or the process, such as "x86-64" */
-    unsigned runtime_count;
+    unsigned runtime_count;   /* that the search found, see CDACQ_OPEN_PARTIAL */
     unsigned runtime;         /* index of the one in use */
     const char *runtime_path; /* the image that publishes the descriptor */
     uint64_t runtime_base;

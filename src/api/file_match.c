@@ -338,9 +338,11 @@ enum file_match compare_mapped_file(struct target *target, const struct mapped_f
         .why_size = why_size,
     };
     uint64_t segments_end = 0;
+    if (!candidate->is_mapped_one)
+        (void)target_list_mappings(target, NULL); /* without them, nothing can be compared */
     bool is_elf = compare_elf(&comparison, &segments_end);
     bool is_pe = !is_elf && compare_pe(&comparison, 0);
-    if (is_elf)
+    if (is_elf && !candidate->is_mapped_one) /* all of it is read-only, see below */
         compare_bundle(&comparison, segments_end);
     compare_kind(&comparison, is_elf, is_pe);
     /* A read-only mapping of what the loader does not relocate equals the file. */
@@ -432,6 +434,7 @@ void identify_mapped_file(struct target *target, const struct mapped_file *file,
 {
     struct head head;
     struct comparison comparison = {.target = target, .file = file, .budget = BUDGET};
+    (void)target_list_mappings(target, NULL); /* without them, nothing is known */
     read_head(&comparison, &head);
     identify(&head, file, ret);
 }

@@ -14,7 +14,9 @@ static const char *path_at(void *context, uint64_t address)
 static bool next_assembly(void *context, struct reader *reader, const char *name, size_t length, size_t *position,
                           uint64_t *ret_base)
 {
-    const struct target *target = context;
+    struct target *target = context;
+    if (target_list_mappings(target, NULL) < 0)
+        return false;
     while (*position < target->mapping_count && reader_step(reader, "mapped files")) {
         const struct mapping *mapping = &target->mappings[(*position)++];
         const char *base = path_basename(mapping->path);

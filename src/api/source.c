@@ -81,6 +81,9 @@ enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
     if (!session || !visit)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, or no function to call");
     session_begin_question(session);
+    enum cdacq_status status = target_list_mappings(session->target->target, err);
+    if (status < 0)
+        return status;
     for (const struct mapped_file *mapped = session->target->target->files; mapped; mapped = mapped->next) {
         uint8_t magic[2] = {0};
         if (!mapped->mapping_count || mapped->mappings[0]->offset)

@@ -492,7 +492,7 @@ static const struct source_file *known_file(struct source_file_list *list, struc
 }
 
 /* The path of the module as the target names it: that of its mapping, or what the runtime says. */
-static const char *path_of(const struct target *target, const struct module *module)
+static const char *path_of(struct target *target, const struct module *module)
 {
     const struct mapping *mapping = target_mapping_at(target, module->base);
     if (mapping && mapping->path && mapping->path[0] == '/')

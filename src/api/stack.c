@@ -206,7 +206,7 @@ static struct native_modules *native_of(struct cdacq_session *session)
 }
 
 /* The path of the file that is mapped at an address, and the offset from where its first byte is mapped. */
-static void find_mapped_file(const struct target *target, uint64_t address, struct cdacq_frame *ret)
+static void find_mapped_file(struct target *target, uint64_t address, struct cdacq_frame *ret)
 {
     const struct mapping *mapping = target_mapping_at(target, address), *first = mapping;
     if (!mapping || !mapping->path)

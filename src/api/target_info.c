@@ -233,7 +233,9 @@ enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
                                              int (*visit)(const struct cdacq_module_info *module, void *context),
                                              void *context, struct cdacq_error *err)
 {
-    (void)err;
+    enum cdacq_status status = target_list_mappings(target->target, err);
+    if (status < 0)
+        return status;
     for (struct mapped_file *file = target->target->files; file; file = file->next) {
         struct cdacq_module_info info;
         char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];

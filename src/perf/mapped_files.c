@@ -27,7 +27,7 @@ static bool has_code(const struct code_map *map, const struct mapping *mapping)
 }
 
 /* Whether compiled code is in memory that no file backs. */
-static bool has_anonymous_code(const struct target *target, const struct code_map *map)
+static bool has_anonymous_code(struct target *target, const struct code_map *map)
 {
     for (size_t i = 0; i < map->count; i++) {
         const struct mapping *mapping =
@@ -57,10 +57,10 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
                                                    int (*visit)(const struct cdacq_mapped_file *file, void *context),
                                                    void *context, struct cdacq_error *err)
 {
-    const struct target *target = session->target->target;
+    struct target *target = session->target->target;
     struct seen_files files = {0};
-    enum cdacq_status status;
-    const struct code_map *map = session_question_map(session, &status, err);
+    enum cdacq_status status = target_list_mappings(target, err);
+    const struct code_map *map = status < 0 ? NULL : session_question_map(session, &status, err);
     if (!map)
         return status;
     bool is_running = session_is_running(session); /* else nothing is listed again, and sessions may run side by side */

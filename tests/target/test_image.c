@@ -892,6 +892,7 @@ static void read_build_id_by_readelf(const char *path, char *ret, size_t size)
 START_TEST(build_ids_of_real_libraries)
 {
     open_self();
+    ck_assert_int_eq(target_list_mappings(target, &error), CDACQ_OK);
     size_t compared = 0;
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct mapping *mapping = &target->mappings[i];

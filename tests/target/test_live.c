@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "target/live_mappings.h"
 #include "target/reader.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
@@ -616,15 +617,31 @@ static void body_that_maps_files(void)
         pause();
 }
 
-START_TEST(mappings_as_the_kernel_reports_them)
+/* Starts a process that maps a file of that name, and one without a name. */
+static void start_with_files(const char *name)
 {
-    map_memory();
     static uint8_t bytes[3 * 4096];
-    mapped_path = test_file("a file\nwith (deleted) in its name", bytes, sizeof bytes);
+    map_memory();
+    mapped_path = test_file(name, bytes, sizeof bytes);
     mapped_fd = memfd_create("doublemapper", MFD_CLOEXEC);
     ck_assert_int_eq(ftruncate(mapped_fd, 4096), 0);
     start(body_that_maps_files);
+}
+
+/* Mappings are asked for one by one where the kernel can do that, or all are listed first. */
+static void list_if(bool listed)
+{
+    ck_assert_int_eq(target->partial, kernel_has_map_queries());
+    if (listed)
+        ck_assert_int_eq(target_list_mappings(target, &error), CDACQ_OK);
+    ck_assert(!(listed && target->partial));
+}
+
+START_TEST(mappings_as_the_kernel_reports_them)
+{
+    start_with_files("a file\nwith (deleted) in its name");
     open_live(false);
+    list_if(_i);
     char exe[512] = "";
     ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof exe - 1), 0);
     for (size_t i = 1; i < target->mapping_count; i++)
@@ -699,11 +716,14 @@ START_TEST(mappings_are_listed_again)
     later_path = test_file("later", second, sizeof second);
     start(body_that_maps_anew);
     open_live(false);
+    list_if(_i);
+    bool listed = !target->partial;
     uint64_t at = (uintptr_t)memory, round = target->mapping_round;
     struct mapped_file *old = target_mapping_at(target, at)->file;
     ck_assert(mapped_file_resolve(old));
     target_refresh(target);
-    ck_assert_uint_eq(target->mapping_round, round);
+    ck_assert(target->mapping_round == round || !listed);
+    round = target->mapping_round;
     ck_assert_int_eq(unlink(mapped_path), 0);
     test_file("mapped", third, sizeof third);
     shared->go = 1;
@@ -719,7 +739,7 @@ START_TEST(mappings_are_listed_again)
     const struct mapping *rest = target_mapping_at(target, at + 4096), *anew = target_mapping_at(target, at + 2 * 4096);
     ck_assert_ptr_eq(rest->file, old);
     ck_assert_uint_eq(rest->offset, 4096);
-    ck_assert_uint_eq(old->mapping_count, 1);
+    ck_assert_uint_eq(old->mapping_count, listed);
     ck_assert_str_eq(anew->path, mapped_path);
     ck_assert_ptr_ne(anew->file, old);
     ck_assert(mapped_file_resolve(anew->file));
@@ -835,6 +855,63 @@ START_TEST(a_process_of_wider_addresses)
 }
 END_TEST
 
+START_TEST(one_by_one_or_listed)
+{
+    start_with_files("mapped");
+    open_live(false);
+    list_if(true);
+    struct target *listed = target;
+    open_live(false);
+    size_t count = MIN(listed->mapping_count, (size_t)LIVE_FOUND_MAX / 2);
+    for (size_t i = 0; i < count; i++) {
+        const struct mapping *a = &listed->mappings[i], *b = target_mapping_at(target, (a->begin + a->end) / 2);
+        ck_assert_ptr_nonnull(b);
+        ck_assert(a->begin == b->begin && a->end == b->end && a->offset == b->offset);
+        ck_assert(a->access == b->access && a->may_execute == b->may_execute && a->is_shared == b->is_shared);
+        ck_assert_str_eq(a->path, b->path);
+        ck_assert(a->file->inode == b->file->inode && a->file->device == b->file->device);
+        ck_assert_ptr_eq(target_mapping_at(target, a->end - 1), b); /* it is not asked for again */
+    }
+    ck_assert_int_eq(target->partial, kernel_has_map_queries());
+    /* What was found stays the same record. */
+    struct mapped_file *file = target_mapping_at(target, (uintptr_t)memory)->file;
+    list_if(true);
+    ck_assert_ptr_eq(target_mapping_at(target, (uintptr_t)memory)->file, file);
+    ck_assert_uint_eq(target->mapping_count, listed->mapping_count);
+    ck_assert_uint_eq(file->mapping_count, 1);
+    target_destroy(listed);
+}
+END_TEST
+
+static bool is_program_or_library(const char *path)
+{
+    return strstr(path, "test_live") || strstr(path, ".so");
+}
+
+/* Those with code are met in both ways, from an address on, each once. */
+START_TEST(files_with_code)
+{
+    start_with_files("without-code.so");
+    open_live(false);
+    list_if(true);
+    struct target *listed = target;
+    open_live(false);
+    uint64_t a_position = 0, b_position = 0;
+    unsigned count = 0;
+    for (const struct mapping *a; (a = target_next_file(listed, is_program_or_library, &a_position)); count++) {
+        const struct mapping *b = target_next_file(target, is_program_or_library, &b_position);
+        ck_assert_ptr_nonnull(b);
+        ck_assert(a->begin == b->begin && a->offset == 0 && b->offset == 0);
+        ck_assert_str_eq(a->path, b->path);
+        uint64_t from = a->begin;
+        ck_assert_uint_eq(target_next_file(target, is_program_or_library, &from)->begin, a->begin);
+    }
+    ck_assert_ptr_null(target_next_file(target, is_program_or_library, &b_position));
+    ck_assert_uint_ge(count, 3); /* the program, libc, the dynamic loader */
+    target_destroy(listed);
+}
+END_TEST
+
 enum { MANY = 6000 };
 
 static void body_with_many_mappings(void)
@@ -856,13 +933,13 @@ START_TEST(many_mappings)
     ck_assert_ptr_ne(memory, MAP_FAILED);
     start(body_with_many_mappings);
     open_live(false);
-    ck_assert_uint_gt(target->mapping_count, MANY);
     struct mapped_file *file = target_mapping_at(target, (uintptr_t)memory)->file;
     for (size_t i = 0; i < MANY; i++) {
         const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory + i * 4096 + 17);
         if (!mapping || mapping->begin != (uintptr_t)memory + i * 4096 || mapping->offset || mapping->file != file)
             ck_abort_msg("mapping %zu", i);
     }
+    ck_assert_uint_gt(target->mapping_count, MANY); /* so many are listed */
     munmap(memory, MANY * 4096);
 }
 END_TEST
@@ -1299,9 +1376,9 @@ static Suite *suite(void)
         many_scattered_reads_are_compared,
         records_when_asked,
         reads_its_own_process,
-        mappings_as_the_kernel_reports_them,
         a_deleted_file_is_not_opened,
-        mappings_are_listed_again,
+        one_by_one_or_listed,
+        files_with_code,
         many_mappings,
     };
     const TTest *const failure_tests[] = {
@@ -1338,6 +1415,8 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
+    tcase_add_loop_test(tc, mappings_as_the_kernel_reports_them, 0, 2);
+    tcase_add_loop_test(tc, mappings_are_listed_again, 0, 2);
     suite_add_tcase(s, tc);
     TCase *shared_tests = tcase_create("shared");
     tcase_add_checked_fixture(shared_tests, setup_shared, teardown_shared);

@@ -56,7 +56,7 @@ static void teardown(void)
 static void list(int from, bool queries, struct listing *ret)
 {
     struct proc_map map;
-    ck_assert_int_eq(proc_maps_begin(from, &maps), 0);
+    ck_assert_int_eq(proc_maps_begin(from, false, &maps), 0);
     ck_assert_int_eq(maps.queries, queries);
     for (ret->count = 0; proc_maps_next(&maps, &map); ret->count++) {
         ck_assert_uint_lt(ret->count, MOST);
@@ -189,7 +189,7 @@ END_TEST
 START_TEST(a_process_without_memory)
 {
     file = text_file("", 0);
-    ck_assert_int_eq(proc_maps_begin(file, &maps), ESRCH);
+    ck_assert_int_eq(proc_maps_begin(file, false, &maps), ESRCH);
     proc_maps_end(&maps);
     int ends[2], status;
     char byte;
@@ -199,12 +199,12 @@ START_TEST(a_process_without_memory)
         _exit(read(ends[0], &byte, 1) != 1);
     int of_child = proc_maps_open(child);
     ck_assert_int_ge(of_child, 0);
-    ck_assert_int_eq(proc_maps_begin(of_child, &maps), 0);
+    ck_assert_int_eq(proc_maps_begin(of_child, false, &maps), 0);
     proc_maps_end(&maps);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     siginfo_t info;
     waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT); /* it is a zombie then */
-    ck_assert_int_eq(proc_maps_begin(of_child, &maps), ESRCH);
+    ck_assert_int_eq(proc_maps_begin(of_child, false, &maps), ESRCH);
     proc_maps_end(&maps);
     close(of_child);
     waitpid(child, &status, 0);

@@ -1,0 +1,243 @@
+#include "target/live_mappings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "target/proc_maps.h"
+#include "target/proc_status.h"
+
+#define SECOND UINT64_C(1000000000) /* in nanoseconds: mappings are out of date after so long in any case */
+
+DEFINE_VECTOR(mapping_list, struct mapping);
+
+static const struct mapping *found_at(const struct mappings_found *found, uint64_t address)
+{
+    for (size_t i = found->count; i-- > 0;)
+        if (address >= found->items[i].begin && address < found->items[i].end)
+            return &found->items[i];
+    return NULL;
+}
+
+/* What was at an address, as far as that is known. */
+static const struct mapping *before_at(const struct live_mappings *mappings, uint64_t address)
+{
+    if (!mappings->target->partial)
+        return target_mapping_at(mappings->target, address);
+    const struct mapping *found = found_at(&mappings->found, address);
+    return found ? found : found_at(&mappings->before, address);
+}
+
+/*
+ * The file that a mapping is of. What was mapped at the same place before keeps its record, also if the file's path has
+ * another file by now. A file without a record, because there are too many, is ignored.
+ */
+static struct mapped_file *file_of(struct live_mappings *mappings, const struct proc_map *map)
+{
+    struct target *target = mappings->target;
+    const struct mapping *before = before_at(mappings, map->begin);
+    struct mapped_file *file = before ? before->file : NULL;
+    if (file && file->inode == map->inode && file->device == map->device &&
+        map->offset - before->offset == map->begin - before->begin)
+        return file;
+    file = mapped_file_get(target, mappings->policy, map->path);
+    if (file && file->inode && (file->inode != map->inode || file->device != map->device))
+        file = mapped_file_replace(target, mappings->policy, map->path);
+    if (file) {
+        file->device = map->device;
+        file->inode = map->inode;
+    }
+    return file;
+}
+
+static struct mapping mapping_of(const struct proc_map *map, struct mapped_file *file)
+{
+    return (struct mapping){
+        .begin = map->begin,
+        .end = map->end,
+        .offset = map->offset,
+        .path = file->path,
+        .access = map->writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
+        .may_execute = map->executable,
+        .is_shared = map->shared && map->readable,
+        .file = file,
+    };
+}
+
+/* Appends the mappings of a listing, which are in the order of their addresses. False: out of memory. */
+static bool take_listing(struct live_mappings *mappings, struct proc_maps *maps, struct mapping_list *ret)
+{
+    struct proc_map map;
+    while (proc_maps_next(maps, &map)) {
+        struct mapped_file *file = file_of(mappings, &map);
+        if (file && !mapping_list_append(ret, mapping_of(&map, file)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
+{
+    return a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->access == b->access &&
+           a->may_execute == b->may_execute && a->is_shared == b->is_shared && a->file == b->file;
+}
+
+/* Takes the mappings, and leaves an empty list, unless they are those that are known. False: out of memory. */
+static bool take_mappings(struct target *target, struct mapping_list *list)
+{
+    bool same = target->mappings && list->count == target->mapping_count;
+    for (size_t i = 0; same && i < list->count; i++)
+        same = is_same_mapping(&list->items[i], &target->mappings[i]);
+    if (same)
+        return true;
+    struct mapping *old = target->mappings;
+    size_t old_count = target->mapping_count;
+    target->mappings = list->items;
+    target->mapping_count = list->count;
+    target_sort_mappings(target);
+    if (!mapped_files_index(target)) { /* the files point to the old ones, which stay */
+        target->mappings = old;
+        target->mapping_count = old_count;
+        return false;
+    }
+    *list = (struct mapping_list){0};
+    free(old);
+    target->mapping_round++;
+    return true;
+}
+
+/* The process's size in pages, as statm has it; 0 if it is not known. */
+static uint64_t size_of(const struct live_mappings *mappings)
+{
+    char text[128];
+    size_t n = mappings->statm < 0 ? 0 : file_read_at(mappings->statm, 0, text, sizeof text - 1);
+    text[n] = '\0';
+    return strtoull(text, NULL, 10);
+}
+
+/* What is found out from now on is as old as this. */
+static void note_age(struct live_mappings *mappings)
+{
+    mappings->size = size_of(mappings);
+    mappings->time = monotonic_ns() / SECOND;
+}
+
+static enum cdacq_status list(struct live_mappings *mappings, bool one_by_one)
+{
+    struct proc_maps maps;
+    struct mapping_list found = {0};
+    note_age(mappings);
+    int problem = proc_maps_begin(mappings->file, false, &maps);
+    bool taken = false;
+    if (!problem && one_by_one && maps.queries) {
+        taken = mappings->target->partial = true;
+    } else if (!problem) {
+        taken = take_listing(mappings, &maps, &found) && take_mappings(mappings->target, &found);
+        mappings->target->partial &= !taken;
+    }
+    proc_maps_end(&maps);
+    mapping_list_deinit(&found);
+    errno = problem;
+    return problem == ESRCH ? CDACQ_NOT_MANAGED : problem ? CDACQ_ERR_IO : taken ? CDACQ_OK : CDACQ_ERR_NOMEM;
+}
+
+enum cdacq_status live_mappings_list(struct live_mappings *mappings)
+{
+    return list(mappings, false);
+}
+
+enum cdacq_status live_mappings_open(struct target *target, struct file_policy *policy, bool one_by_one,
+                                     struct live_mappings *ret, struct cdacq_error *err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/statm", target->pid);
+    ret->target = target;
+    ret->policy = policy;
+    ret->statm = open(path, O_RDONLY | O_CLOEXEC);
+    ret->file = proc_maps_open(target->pid);
+    enum cdacq_status status = ret->file < 0 ? CDACQ_ERR_IO : list(ret, one_by_one);
+    if (status == CDACQ_ERR_IO)
+        return proc_error(target->pid, err);
+    if (status == CDACQ_NOT_MANAGED)
+        return error_set(err, CDACQ_ERR_IO, 0,
+                         "process %d: it has no memory: it has ended (zombie), or is a kernel thread", target->pid);
+    return status < 0 ? error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory") : CDACQ_OK;
+}
+
+void live_mappings_close(struct live_mappings *mappings)
+{
+    if (mappings->file >= 0)
+        close(mappings->file);
+    if (mappings->statm >= 0)
+        close(mappings->statm);
+}
+
+bool live_mappings_are_due(const struct live_mappings *mappings)
+{
+    return size_of(mappings) != mappings->size || monotonic_ns() / SECOND != mappings->time;
+}
+
+void live_mappings_refresh(struct live_mappings *mappings)
+{
+    if (!mappings->target->partial) {
+        (void)live_mappings_list(mappings); /* if not, the known ones stay */
+        return;
+    }
+    note_age(mappings);
+    mappings->before = mappings->found;
+    mappings->found.count = mappings->asked = 0;
+    mappings->target->mapping_round++;
+}
+
+void live_mappings_expire(struct live_mappings *mappings)
+{
+    mappings->time = 0;
+}
+
+const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t address)
+{
+    char name[PROC_MAPS_NAME];
+    struct proc_map map;
+    const struct mapping *known = found_at(&mappings->found, address);
+    if (known)
+        return known;
+    if (mappings->asked == LIVE_FOUND_MAX && live_mappings_list(mappings) == CDACQ_OK)
+        return target_mapping_at(mappings->target, address);
+    if (mappings->asked == LIVE_FOUND_MAX)
+        return NULL;
+    mappings->asked++;
+    struct mapped_file *file = proc_maps_file_at(mappings->file, address, name, &map) ? file_of(mappings, &map) : NULL;
+    if (!file)
+        return NULL;
+    struct mapping *found = &mappings->found.items[mappings->found.count++];
+    *found = mapping_of(&map, file);
+    return found;
+}
+
+/* A file that is loaded has code, and fewer mappings have code than have none. */
+const struct mapping *live_mappings_next_file(struct live_mappings *mappings, bool (*accepts)(const char *path),
+                                              uint64_t *position)
+{
+    struct proc_maps maps;
+    struct proc_map map;
+    const struct mapping *first = NULL;
+    bool is_begun = proc_maps_begin(mappings->file, true, &maps) == 0, is_found = true;
+    maps.next = *position;
+    while (is_begun && is_found && !first && proc_maps_next(&maps, &map)) {
+        if (!accepts(map.path))
+            continue;
+        first = map.offset <= map.begin ? live_mappings_at(mappings, map.begin - map.offset) : NULL;
+        is_found = first && !first->offset && strcmp(first->path, map.path) == 0;
+        if (is_found && first->begin < *position)
+            first = NULL; /* the code has several mappings */
+        else if (is_found)
+            *position = map.end;
+    }
+    proc_maps_end(&maps);
+    if (is_begun && is_found)
+        return first;
+    return live_mappings_list(mappings) == CDACQ_OK ? target_next_file(mappings->target, accepts, position) : NULL;
+}

@@ -1,0 +1,55 @@
+/*
+ * live_mappings.h: the mappings of a running process. They are asked for one by one, until somebody needs them all or
+ * many were asked for: a question about one address needs a dozen, and a process has hundreds. Afterwards they are
+ * listed, and listed again when they may have changed. Kernels that answer no queries (target/proc_maps.h) list them at
+ * once.
+ */
+#ifndef CDACQ_TARGET_LIVE_MAPPINGS_H
+#define CDACQ_TARGET_LIVE_MAPPINGS_H
+
+#include "target/mapped_file.h"
+
+enum { LIVE_FOUND_MAX = 64 }; /* that are asked for one by one: one address takes some 30 */
+
+struct mappings_found {
+    struct mapping items[LIVE_FOUND_MAX];
+    size_t count;
+};
+
+struct live_mappings {
+    struct target *target;
+    struct file_policy *policy;
+    int file;                            /* /proc/PID/maps, which stays that of the program that was opened */
+    int statm;                           /* /proc/PID/statm: its first number changes when most mappings come and go */
+    uint64_t size;                       /* that number, when mappings were last listed or forgotten */
+    uint64_t time;                       /* and when that was, in seconds; 0: they are out of date */
+    struct mappings_found found, before; /* since the last refresh, and before it, while target->partial */
+    size_t asked;                        /* since the last refresh */
+};
+
+/*
+ * `one_by_one`: where the kernel can, all are listed only when needed. IO for a process that may not be read or has
+ * ended. Beforehand, the files of *ret are -1 and the rest is zero; close it in any case.
+ */
+enum cdacq_status live_mappings_open(struct target *target, struct file_policy *policy, bool one_by_one,
+                                     struct live_mappings *ret, struct cdacq_error *err);
+void live_mappings_close(struct live_mappings *mappings);
+
+/* Lists all. NOT_MANAGED, and those known stay, if the process has no memory any more; IO with errno set. */
+enum cdacq_status live_mappings_list(struct live_mappings *mappings);
+
+/* Whether they may have changed: the size of the process's memory has, or a second has passed. */
+bool live_mappings_are_due(const struct live_mappings *mappings);
+
+/* Lists them again, or forgets those found one by one. */
+void live_mappings_refresh(struct live_mappings *mappings);
+
+/* They are due. */
+void live_mappings_expire(struct live_mappings *mappings);
+
+/* As target_mapping_at() and target_next_file(), while target->partial. */
+const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t address);
+const struct mapping *live_mappings_next_file(struct live_mappings *mappings, bool (*accepts)(const char *path),
+                                              uint64_t *position);
+
+#endif
