@@ -7,7 +7,6 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
-#include "target/proc_maps.h"
 #include "target/proc_status.h"
 
 #define SECOND UINT64_C(1000000000) /* in nanoseconds: mappings are out of date after so long in any case */
@@ -199,7 +198,6 @@ void live_mappings_expire(struct live_mappings *mappings)
 
 const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t address)
 {
-    char name[PROC_MAPS_NAME];
     struct proc_map map;
     const struct mapping *known = found_at(&mappings->found, address);
     if (known)
@@ -209,7 +207,8 @@ const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t 
     if (mappings->asked == LIVE_FOUND_MAX)
         return NULL;
     mappings->asked++;
-    struct mapped_file *file = proc_maps_file_at(mappings->file, address, name, &map) ? file_of(mappings, &map) : NULL;
+    struct mapped_file *file =
+        proc_maps_file_at(mappings->file, address, mappings->name, &map) ? file_of(mappings, &map) : NULL;
     if (!file)
         return NULL;
     struct mapping *found = &mappings->found.items[mappings->found.count++];

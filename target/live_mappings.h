@@ -8,6 +8,7 @@
 #define CDACQ_TARGET_LIVE_MAPPINGS_H
 
 #include "target/mapped_file.h"
+#include "target/proc_maps.h"
 
 enum { LIVE_FOUND_MAX = 64 }; /* that are asked for one by one: one address takes some 30 */
 
@@ -25,6 +26,7 @@ struct live_mappings {
     uint64_t time;                       /* and when that was, in seconds; 0: they are out of date */
     struct mappings_found found, before; /* since the last refresh, and before it, while target->partial */
     size_t asked;                        /* since the last refresh */
+    char name[PROC_MAPS_NAME];           /* the path that was asked for last */
 };
 
 /*

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "src/cli/commands.h"
+#include "src/cli/complaints.h"
 #include "src/cli/console.h"
 #include "src/cli/stack_writer.h"
 #include "util/base.h"
@@ -74,7 +75,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     work->has_gap = false;
     enum cdacq_status status = cdacq_session_visit_frames(work->session, thread, NULL, 0, visit_frame, work, &error);
     work->doubts.ended += status < 0;
-    if (work->answers.json && status < 0) {
+    if (work->answers.json && status < 0 && work->doubts.ended <= COMPLAINTS_MAX) {
         output_flush(&work->out);
         message("thread %d: cannot unwind further: %s", thread->tid, error.message);
     } else if (work->stack) {
@@ -97,7 +98,7 @@ static void write_stacks(struct work *work)
 static void tell_doubts(const struct work *work, uint64_t errors)
 {
     struct stack_doubts doubts = work->doubts;
-    if (work->answers.json)
+    if (work->answers.json && doubts.ended <= COMPLAINTS_MAX)
         doubts.ended = 0; /* a message told of each */
     stack_doubts_tell(&doubts, work->answers.json ? "\"by\":\"guess\"" : "'?'", errors);
 }

@@ -211,6 +211,19 @@ class Hostile(unittest.TestCase):
                 core.poke(at, before)
         self.assertEqual(len(told), 3)
 
+    def test_many_stacks_that_end(self):
+        """Of threads whose stacks end, the first 20 have a message in JSON; then there is one about all."""
+        def end(status, i):
+            struct.pack_into("<QQ", status, 112 + 19 * 8, 16 + 8 * i, 0)  # rsp
+            struct.pack_into("<Q", status, 112 + 16 * 8, self.context.native_pc)
+        for count, lines in ((20, 20), (21, 21)):
+            with tempfile.TemporaryDirectory() as folder:
+                path = generators.threads(os.path.join(folder, "core"), self.context, count, end)
+                said = self.run_tool("stack", "--json", path, statuses=(1,)).stderr.splitlines()
+            self.assertEqual(len(said), lines)
+            self.assertEqual(sum(b": cannot unwind further: " in line for line in said), 20)
+            self.assertEqual(sum(b" stacks end before the outermost frame" in line for line in said), count > 20)
+
     def test_libc_without_call_frame_information(self):
         """Managed code shows who ended the process where the native frames are missing, and the report says that it may be wrong."""
         for runtime in ("net8", "net9", "net10"):
