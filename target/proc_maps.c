@@ -22,7 +22,7 @@ struct query {
     uint64_t name, build_id;
 };
 
-enum { READABLE = 1, WRITABLE = 2, EXECUTABLE = 4, SHARED = 8 };        /* of `access` */
+enum { READABLE = 1, WRITABLE = 2, EXECUTABLE = 4, SHARED = 8 };        /* of `access`; in `flags`: only such */
 enum { OR_NEXT = 0x10, OF_FILE = 0x20, NEXT_FILE = OR_NEXT | OF_FILE }; /* of `flags` */
 
 #define PROCMAP_QUERY _IOWR('f', 17, struct query)
@@ -184,7 +184,7 @@ bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 {
     if (!maps->queries) {
         for (char *line; (line = strsep(&maps->rest, "\n"));)
-            if (parse_line(line, ret) && ret->begin >= maps->next && is_listed(ret) &&
+            if (parse_line(line, ret) && ret->end > maps->next && is_listed(ret) &&
                 (ret->executable || !maps->executable))
                 return true;
         return false;

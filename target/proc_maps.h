@@ -24,7 +24,7 @@ struct proc_maps {
     int file;
     bool executable;        /* only mappings that may be executed */
     bool queries;           /* by queries; otherwise by text */
-    uint64_t next;          /* mappings that begin below this address are left out, or have been listed */
+    uint64_t next;          /* mappings that end here or below are left out, or have been listed */
     uint64_t device, inode; /* queries: of the last mapping, if it is of a memfd; otherwise 0 */
     unsigned fuel;          /* queries: mappings still allowed */
     char *text, *rest;      /* text: all of it, and what is still to come */

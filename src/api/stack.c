@@ -208,7 +208,8 @@ static struct native_modules *native_of(struct cdacq_session *session)
 /* The path of the file that is mapped at an address, and the offset from where its first byte is mapped. */
 static void find_mapped_file(struct target *target, uint64_t address, struct cdacq_frame *ret)
 {
-    const struct mapping *mapping = target_mapping_at(target, address), *first = mapping;
+    bool is_listed = target_list_mappings(target, NULL) == CDACQ_OK; /* those below the first one are looked at */
+    const struct mapping *mapping = is_listed ? target_mapping_at(target, address) : NULL, *first = mapping;
     if (!mapping || !mapping->path)
         return;
     for (unsigned steps = 0;

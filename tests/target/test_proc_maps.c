@@ -53,16 +53,21 @@ static void teardown(void)
     test_dir_remove();
 }
 
-static void list(int from, bool queries, struct listing *ret)
+static void list_some(int from, bool executable, bool queries, struct listing *ret)
 {
     struct proc_map map;
-    ck_assert_int_eq(proc_maps_begin(from, false, &maps), 0);
+    ck_assert_int_eq(proc_maps_begin(from, executable, &maps), 0);
     ck_assert_int_eq(maps.queries, queries);
     for (ret->count = 0; proc_maps_next(&maps, &map); ret->count++) {
         ck_assert_uint_lt(ret->count, MOST);
         ret->items[ret->count] = (struct listed){map, strdup(map.path)};
     }
     proc_maps_end(&maps);
+}
+
+static void list(int from, bool queries, struct listing *ret)
+{
+    list_some(from, false, queries, ret);
 }
 
 /* A file that has a text, which is listed as one of the kernel's. */
@@ -89,19 +94,23 @@ static void *map_part(void *at, int fd, size_t part, int access, int flags)
     return bytes;
 }
 
-/* Two memfds in turn, files with odd names, one that was deleted, and all that a process has anyway. */
+/*
+ * Two memfds in turn, files with odd names, one that was deleted, and all that a process has anyway. In the second round
+ * all of them may be executed, and only what may be executed is listed.
+ */
 START_TEST(both_ways_list_the_same)
 {
     uint8_t page[PARTS * PAGE] = {0};
+    int access = PROT_READ | (_i ? PROT_EXEC : 0);
     int shared[2] = {text_file(page, sizeof page), text_file(page, sizeof page)}, fd;
     uint8_t *room = mmap(NULL, 16 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(room, MAP_FAILED);
     for (size_t i = 0; i < 2 * PARTS; i++)
-        map_part(room + i * PAGE, shared[i / 2 % 2], i % PARTS, PROT_READ, MAP_SHARED);
+        map_part(room + i * PAGE, shared[i / 2 % 2], i % PARTS, access, MAP_SHARED);
     static const char *const names[] = {"plain", "new\nline", "x (deleted)", "gone"};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         fd = open(test_file(names[i], page, sizeof page), O_RDWR);
-        map_part(room + (8 + i) * PAGE, fd, i ? 1 : 0, i ? PROT_READ : PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
+        map_part(room + (8 + i) * PAGE, fd, i ? 1 : 0, i ? access : PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
         close(fd);
     }
     ck_assert_int_eq(unlink(test_path("gone")), 0);
@@ -110,10 +119,12 @@ START_TEST(both_ways_list_the_same)
     file = proc_maps_open(getpid());
     ck_assert_int_ge(file, 0);
     char *text = file_read_all(file, 1 << 24, &size);
-    list(file, kernel_has_map_queries(), &by_queries);
+    list_some(file, _i, kernel_has_map_queries(), &by_queries);
     int copy = text_file(text, size);
-    list(copy, false, &by_text);
+    list_some(copy, _i, false, &by_text);
 
+    for (size_t i = 0; _i && i < by_text.count; i++)
+        ck_assert(by_text.items[i].map.executable);
     ck_assert_uint_ge(by_text.count, 2 * PARTS + ARRAY_SIZE(names));
     ck_assert_uint_eq(by_queries.count, by_text.count);
     for (size_t i = 0; i < by_text.count; i++) {
@@ -128,7 +139,8 @@ START_TEST(both_ways_list_the_same)
         const struct listed *item = item_at(&by_queries, room + (8 + i) * PAGE);
         ck_assert(strstr(item->path, names[i]) != NULL);
         ck_assert_uint_eq(item->map.offset, i ? PAGE : 0);
-        ck_assert(item->map.readable && !item->map.shared && item->map.writable == !i && item->map.executable == !i);
+        ck_assert(item->map.readable && !item->map.shared && item->map.writable == !i &&
+                  item->map.executable == (!i || _i));
     }
     struct stat stat;
     fstat(shared[1], &stat);
@@ -141,6 +153,10 @@ START_TEST(both_ways_list_the_same)
     if (kernel_has_map_queries()) {
         ck_assert(proc_maps_at(file, (uintptr_t)room + 2 * PAGE + 7, &map));
         ck_assert(map.begin == (uintptr_t)room + 2 * PAGE && map.inode == stat.st_ino && map.shared && map.readable);
+        ck_assert(proc_maps_file_at(file, (uintptr_t)room + 2 * PAGE + 7, maps.name, &map));
+        ck_assert(map.begin == (uintptr_t)room + 2 * PAGE && map.inode == stat.st_ino);
+        ck_assert_str_eq(map.path, "/memfd:text (deleted)");
+        ck_assert(!proc_maps_file_at(file, (uintptr_t)room + 14 * PAGE, maps.name, &map));
         ck_assert(proc_maps_at(file, (uintptr_t)room + 14 * PAGE, &map)); /* of no file */
         ck_assert(!map.inode && !map.readable);
         munmap(room, 16 * PAGE);
@@ -220,7 +236,7 @@ static Suite *suite(void)
     Suite *s = suite_create("proc_maps");
     TCase *tcase = tcase_create("proc_maps");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, both_ways_list_the_same);
+    tcase_add_loop_test(tcase, both_ways_list_the_same, 0, 2);
     tcase_add_test(tcase, lines_of_text);
     tcase_add_test(tcase, a_process_without_memory);
     suite_add_tcase(s, tcase);
