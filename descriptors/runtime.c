@@ -8,12 +8,6 @@
 
 enum { PROBE_MAX = 8192 }; /* images: opening one reads its headers and symbols */
 
-/*
- * Bytes below the dynamic loader where a runtime is looked for first. The libraries with which a program starts are
- * there, and all other files that a running process maps need not be listed then.
- */
-#define NEAR_LOADER (UINT64_C(256) << 20)
-
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 
 /* Also of a file that was deleted or replaced while the process runs. */
@@ -21,11 +15,6 @@ static bool is_named_coreclr(const char *path)
 {
     const char *name = path_basename(path);
     return strcmp(name, "libcoreclr.so") == 0 || strcmp(name, "libcoreclr.so (deleted)") == 0;
-}
-
-static bool is_named_otherwise(const char *path)
-{
-    return !is_named_coreclr(path);
 }
 
 /*
@@ -68,17 +57,20 @@ static void try_image(struct target *target, const struct mapping *mapping, bool
         runtimes->items[runtimes->count++] = runtime;
 }
 
-/* Tries the images in [begin, end) that are named libcoreclr.so, or those that are not. */
-static void try_images(struct target *target, uint64_t begin, uint64_t end, bool named, unsigned *probes,
-                       struct runtimes *runtimes)
+/*
+ * Tries the files named libcoreclr.so that a running process has loaded, while its mappings are not listed. If there is
+ * none, they are listed.
+ */
+static enum cdacq_status try_loaded(struct target *target, struct runtimes *runtimes, struct cdacq_error *err)
 {
+    uint64_t position = 0;
     const struct mapping *mapping;
-    while (*probes < PROBE_MAX &&
-           (mapping = target_next_file(target, named ? is_named_coreclr : is_named_otherwise, &begin)) &&
-           mapping->begin < end) {
-        (*probes)++;
-        try_image(target, mapping, named, runtimes);
-    }
+    while ((mapping = target_next_loaded(target, is_named_coreclr, &position)))
+        try_image(target, mapping, true, runtimes);
+    if (target->partial && runtimes->count)
+        return CDACQ_OK;
+    runtimes->count = 0; /* the list has them all */
+    return target_list_mappings(target, err);
 }
 
 /* In a core, the list of mappings may be rough: what is not loaded as it says is left out only beside what is. */
@@ -108,18 +100,18 @@ enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes
     if (!runtimes.items)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     unsigned probes = 0;
-    uint64_t near = target->loader - MIN(target->loader, NEAR_LOADER);
     enum cdacq_status status = all ? target_list_mappings(target, err) : CDACQ_OK;
-    if (target->partial && status == CDACQ_OK) {
-        try_images(target, near, UINT64_MAX, true, &probes, &runtimes);
-        status = runtimes.count ? CDACQ_OK : target_list_mappings(target, err);
-    }
-    if (!target->partial && status == CDACQ_OK) {
-        try_images(target, near, UINT64_MAX, true, &probes, &runtimes);
-        try_images(target, 0, near, true, &probes, &runtimes);
-        if (all || !runtimes.count)
-            try_images(target, 0, UINT64_MAX, false, &probes, &runtimes);
-    }
+    if (status == CDACQ_OK)
+        status = try_loaded(target, &runtimes, err);
+    for (int named = 1; !target->partial && named >= 0 && (all || !runtimes.count); named--)
+        for (size_t i = 0; i < target->mapping_count && probes < PROBE_MAX; i++) {
+            const struct mapping *mapping = &target->mappings[i];
+            bool is_named = is_named_coreclr(mapping->path);
+            if (mapping->offset != 0 || is_named != (named == 1))
+                continue;
+            probes++;
+            try_image(target, mapping, named, &runtimes);
+        }
     if (target->kind == CDACQ_TARGET_CORE)
         leave_out_not_loaded(&runtimes);
     *ret = runtimes;

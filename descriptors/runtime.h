@@ -31,9 +31,7 @@ void runtimes_deinit(struct runtimes *runtimes);
 /*
  * Finds the images named libcoreclr.so and, when there are none or `all` is set, any other image that exports
  * DotNetRuntimeContractDescriptor: a single-file app has the runtime in its executable, a NativeAOT library has its
- * own. Named ones come first, and of them those above the dynamic loader, or at most 256 MiB below it: where such are
- * found, a running process's other mappings are not listed, unless `all` is set. Otherwise the order is that of the
- * addresses, whether `all` is set or not. Free the result with runtimes_deinit().
+ * own. The order does not depend on `all`. Free the result with runtimes_deinit().
  */
 enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err);
 

@@ -342,7 +342,6 @@ static bool read_process_note(struct core *core, const struct elf_note_bytes *vi
         size_t size = MIN(note->desc_size, (size_t)AUXV_MAX);
         core->seen |= SEEN_AUXV;
         core->base.vdso = core_auxv_value(core->elf, view->desc, size, AT_SYSINFO_EHDR);
-        core->base.loader = core_auxv_value(core->elf, view->desc, size, AT_BASE);
         core->program = core_auxv_value(core->elf, view->desc, size, AT_EXECFN);
     }
     return true;

@@ -296,10 +296,10 @@ static const struct mapping *live_mapping_at(struct target *target, uint64_t add
     return live_mappings_at(&live_of(target)->mappings, address);
 }
 
-static const struct mapping *live_next_file(struct target *target, bool (*accepts)(const char *path),
-                                            uint64_t *position)
+static const struct mapping *live_next_loaded(struct target *target, bool (*accepts)(const char *path),
+                                              uint64_t *position)
 {
-    return live_mappings_next_file(&live_of(target)->mappings, accepts, position);
+    return live_mappings_next_loaded(&live_of(target)->mappings, accepts, position);
 }
 
 static enum cdacq_status live_stop(struct target *target, bool as_core, struct cdacq_error *err)
@@ -315,7 +315,12 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
         return status;
     }
     live_begin_question(target);
-    (void)live_list_mappings(target);
+    if (!target->partial) {
+        (void)live_list_mappings(target); /* if not, the known ones stay */
+    } else if ((status = target_list_mappings(target, err)) < 0) {
+        resume(live);
+        return status;
+    }
     target->changes &= !as_core;
     return CDACQ_OK;
 }
@@ -332,7 +337,7 @@ static const struct target_ops live_ops = {
     .threads = live_threads,
     .process = live_process,
     .mapping_at = live_mapping_at,
-    .next_file = live_next_file,
+    .next_loaded = live_next_loaded,
     .list_mappings = live_list_mappings,
     .begin_question = live_begin_question,
     .refresh = live_refresh,
@@ -376,7 +381,6 @@ static void read_program(struct target *target)
     target->elf_machine = elf_header_at(elf, bytes).machine;
     size_t size = read_proc_file(target->pid, "auxv", auxv, sizeof auxv);
     target->vdso = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_SYSINFO_EHDR);
-    target->loader = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_BASE);
 }
 
 enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,

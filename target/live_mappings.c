@@ -13,21 +13,29 @@
 
 DEFINE_VECTOR(mapping_list, struct mapping);
 
-static const struct mapping *found_at(const struct mappings_found *found, uint64_t address)
-{
-    for (size_t i = found->count; i-- > 0;)
-        if (address >= found->items[i].begin && address < found->items[i].end)
-            return &found->items[i];
-    return NULL;
-}
-
-/* What was at an address, as far as that is known. */
-static const struct mapping *before_at(const struct live_mappings *mappings, uint64_t address)
+/* The mapping in what was listed, or found one by one and is still known. */
+static const struct mapping *known_at(const struct live_mappings *mappings, uint64_t address)
 {
     if (!mappings->target->partial)
         return target_mapping_at(mappings->target, address);
-    const struct mapping *found = found_at(&mappings->found, address);
-    return found ? found : found_at(&mappings->before, address);
+    for (size_t i = mappings->found_count; i-- > 0;)
+        if (address >= mappings->found[i].begin && address < mappings->found[i].end)
+            return &mappings->found[i];
+    return NULL;
+}
+
+/* The record of a file that has lost its path since. */
+static struct mapped_file *deleted_file(const struct target *target, const struct proc_map *map)
+{
+    static const char deleted[] = " (deleted)";
+    size_t length = strlen(map->path);
+    if (length < sizeof deleted || strcmp(map->path + length - (sizeof deleted - 1), deleted) != 0 ||
+        mapped_path_is_memory(map->path))
+        return NULL;
+    struct mapped_file *file = target->files;
+    while (file && (file->inode != map->inode || file->device != map->device))
+        file = file->next;
+    return file;
 }
 
 /*
@@ -37,10 +45,13 @@ static const struct mapping *before_at(const struct live_mappings *mappings, uin
 static struct mapped_file *file_of(struct live_mappings *mappings, const struct proc_map *map)
 {
     struct target *target = mappings->target;
-    const struct mapping *before = before_at(mappings, map->begin);
+    const struct mapping *before = known_at(mappings, map->begin);
     struct mapped_file *file = before ? before->file : NULL;
     if (file && file->inode == map->inode && file->device == map->device &&
         map->offset - before->offset == map->begin - before->begin)
+        return file;
+    file = deleted_file(target, map);
+    if (file)
         return file;
     file = mapped_file_get(target, mappings->policy, map->path);
     if (file && file->inode && (file->inode != map->inode || file->device != map->device))
@@ -186,8 +197,7 @@ void live_mappings_refresh(struct live_mappings *mappings)
         return;
     }
     note_age(mappings);
-    mappings->before = mappings->found;
-    mappings->found.count = mappings->asked = 0;
+    mappings->found_count = mappings->asked = 0;
     mappings->target->mapping_round++;
 }
 
@@ -196,29 +206,36 @@ void live_mappings_expire(struct live_mappings *mappings)
     mappings->time = 0;
 }
 
+/* Lists all, if the kernel allows it, and finds an address in the list. */
+static const struct mapping *listed_at(struct live_mappings *mappings, uint64_t address)
+{
+    return live_mappings_list(mappings) == CDACQ_OK ? target_mapping_at(mappings->target, address) : NULL;
+}
+
 const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t address)
 {
     struct proc_map map;
-    const struct mapping *known = found_at(&mappings->found, address);
+    const struct mapping *known = known_at(mappings, address);
     if (known)
         return known;
-    if (mappings->asked == LIVE_FOUND_MAX && live_mappings_list(mappings) == CDACQ_OK)
-        return target_mapping_at(mappings->target, address);
     if (mappings->asked == LIVE_FOUND_MAX)
-        return NULL;
+        return listed_at(mappings, address);
     mappings->asked++;
-    struct mapped_file *file =
-        proc_maps_file_at(mappings->file, address, mappings->name, &map) ? file_of(mappings, &map) : NULL;
-    if (!file)
+    if (!proc_maps_file_at(mappings->file, address, mappings->name, &map))
         return NULL;
-    struct mapping *found = &mappings->found.items[mappings->found.count++];
+    struct mapped_file *file = file_of(mappings, &map);
+    if (!file) { /* too many are known: a listing finds those that have no mapping any more, which makes room */
+        (void)live_mappings_list(mappings);
+        return listed_at(mappings, address);
+    }
+    struct mapping *found = &mappings->found[mappings->found_count++];
     *found = mapping_of(&map, file);
     return found;
 }
 
 /* A file that is loaded has code, and fewer mappings have code than have none. */
-const struct mapping *live_mappings_next_file(struct live_mappings *mappings, bool (*accepts)(const char *path),
-                                              uint64_t *position)
+const struct mapping *live_mappings_next_loaded(struct live_mappings *mappings, bool (*accepts)(const char *path),
+                                                uint64_t *position)
 {
     struct proc_maps maps;
     struct proc_map map;
@@ -238,5 +255,6 @@ const struct mapping *live_mappings_next_file(struct live_mappings *mappings, bo
     proc_maps_end(&maps);
     if (is_begun && is_found)
         return first;
-    return live_mappings_list(mappings) == CDACQ_OK ? target_next_file(mappings->target, accepts, position) : NULL;
+    (void)live_mappings_list(mappings);
+    return NULL;
 }

@@ -10,23 +10,18 @@
 #include "target/mapped_file.h"
 #include "target/proc_maps.h"
 
-enum { LIVE_FOUND_MAX = 64 }; /* that are asked for one by one: one address takes some 30 */
-
-struct mappings_found {
-    struct mapping items[LIVE_FOUND_MAX];
-    size_t count;
-};
+enum { LIVE_FOUND_MAX = 64 }; /* that are asked for one by one: one address takes at most some 40 */
 
 struct live_mappings {
     struct target *target;
     struct file_policy *policy;
-    int file;                            /* /proc/PID/maps, which stays that of the program that was opened */
-    int statm;                           /* /proc/PID/statm: its first number changes when most mappings come and go */
-    uint64_t size;                       /* that number, when mappings were last listed or forgotten */
-    uint64_t time;                       /* and when that was, in seconds; 0: they are out of date */
-    struct mappings_found found, before; /* since the last refresh, and before it, while target->partial */
-    size_t asked;                        /* since the last refresh */
-    char name[PROC_MAPS_NAME];           /* the path that was asked for last */
+    int file;                             /* /proc/PID/maps, which stays that of the program that was opened */
+    int statm;                            /* /proc/PID/statm: its first number changes when most mappings come and go */
+    uint64_t size;                        /* that number, when mappings were last listed or forgotten */
+    uint64_t time;                        /* and when that was, in seconds; 0: they are out of date */
+    struct mapping found[LIVE_FOUND_MAX]; /* one by one since the last refresh, while target->partial */
+    size_t found_count, asked;
+    char name[PROC_MAPS_NAME]; /* the path that was asked for last */
 };
 
 /*
@@ -49,9 +44,9 @@ void live_mappings_refresh(struct live_mappings *mappings);
 /* They are due. */
 void live_mappings_expire(struct live_mappings *mappings);
 
-/* As target_mapping_at() and target_next_file(), while target->partial. */
+/* As target_mapping_at() and target_next_loaded(), while target->partial. */
 const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t address);
-const struct mapping *live_mappings_next_file(struct live_mappings *mappings, bool (*accepts)(const char *path),
-                                              uint64_t *position);
+const struct mapping *live_mappings_next_loaded(struct live_mappings *mappings, bool (*accepts)(const char *path),
+                                                uint64_t *position);
 
 #endif

@@ -1,5 +1,7 @@
 #include "target/target.h"
 
+#include <errno.h>
+
 #include "util/error.h"
 #include "util/binary_search.h"
 
@@ -70,17 +72,9 @@ const struct mapping *target_mapping_at(struct target *target, uint64_t address)
     return after && address < target->mappings[after - 1].end ? &target->mappings[after - 1] : NULL;
 }
 
-const struct mapping *target_next_file(struct target *target, bool (*accepts)(const char *path), uint64_t *position)
+const struct mapping *target_next_loaded(struct target *target, bool (*accepts)(const char *path), uint64_t *position)
 {
-    if (target->partial)
-        return target->ops->next_file(target, accepts, position);
-    size_t i = lower_bound(k, target->mapping_count, target->mappings[k].begin < *position);
-    while (i < target->mapping_count && (target->mappings[i].offset || !accepts(target->mappings[i].path)))
-        i++;
-    if (i == target->mapping_count)
-        return NULL;
-    *position = target->mappings[i].end;
-    return &target->mappings[i];
+    return target->partial ? target->ops->next_loaded(target, accepts, position) : NULL;
 }
 
 enum cdacq_status target_list_mappings(struct target *target, struct cdacq_error *err)
@@ -88,9 +82,13 @@ enum cdacq_status target_list_mappings(struct target *target, struct cdacq_error
     enum cdacq_status status = target->partial ? target->ops->list_mappings(target) : CDACQ_OK;
     if (status == CDACQ_OK)
         return status;
+    int problem = errno;
     if (status == CDACQ_ERR_NOMEM)
         return error_set(err, status, 0, "out of memory for the mappings");
-    return error_set(err, CDACQ_ERR_IO, 0, "process %d: its mappings cannot be read", target->pid);
+    if (target_check_gone(target, 0, err) < 0)
+        return CDACQ_ERR_IO;
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: its mappings cannot be read: %s", target->pid,
+                     status == CDACQ_NOT_MANAGED ? "it has no memory any more" : strerror(problem));
 }
 
 void target_record(struct target *target, uint64_t address, uint64_t size)

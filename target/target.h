@@ -117,7 +117,7 @@ struct target_ops {
     bool (*logged_at)(struct target *target, uint64_t address, struct span *ret);
     /* The first two, only while `partial` is set. IO with errno set, NOT_MANAGED without memory, NOMEM. */
     const struct mapping *(*mapping_at)(struct target *target, uint64_t address);
-    const struct mapping *(*next_file)(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
+    const struct mapping *(*next_loaded)(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
     enum cdacq_status (*list_mappings)(struct target *target);
     void (*begin_question)(struct target *target);
     void (*refresh)(struct target *target);
@@ -155,7 +155,6 @@ struct target {
     struct recording *recording;
     struct target_pdbs pdbs; /* of a snapshot */
     uint64_t vdso;           /* address of the kernel's ELF image in the process; 0 where unknown */
-    uint64_t loader;         /* address of the dynamic loader, which maps libraries below it; 0 where unknown */
     const char *writer;      /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
     struct work work;
@@ -202,10 +201,10 @@ enum cdacq_status target_check_gone(struct target *target, uint64_t address, str
 const struct mapping *target_mapping_at(struct target *target, uint64_t address);
 
 /*
- * The next mapping from *position on of the beginning of a file whose path `accepts`; *position is moved behind it.
- * NULL: there is no more. Of a running process, only files with executable mappings may be met.
+ * While `partial`: the next mapping, from *position on, of the beginning of a file that has executable mappings and
+ * whose path `accepts`; *position, first 0, is moved on. NULL: there is no more, or all mappings are listed now.
  */
-const struct mapping *target_next_file(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
+const struct mapping *target_next_loaded(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
 
 /* Sees to it that `mappings`, and those of each mapped_file, are all that there are. */
 enum cdacq_status target_list_mappings(struct target *target, struct cdacq_error *err);

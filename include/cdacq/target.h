@@ -272,7 +272,7 @@ struct cdacq_target_info {
     bool big_endian;          /* from the descriptor */
     const char *architecture; /* the global "Architecture" of the descriptor, such as "x64" */
     const char *elf_machine;  /* from the core or the process, such as "x86-64" */
-    unsigned runtime_count;   /* that the search found, see CDACQ_OPEN_PARTIAL */
+    unsigned runtime_count;
     unsigned runtime;         /* index of the one in use */
     const char *runtime_path; /* the image that publishes the descriptor */
     uint64_t runtime_base;
@@ -420,8 +420,8 @@ struct cdacq_module_info {
  * Calls `visit` for every file with a path that is mapped into the target, in no particular order; of a running
  * process, as the mappings were last listed. Devices and memfds are left out. Looks for each file that the target lacks
  * bytes of, so it can take long, and may call find_file, describe_need and fetching of the options. A file that is not
- * found is no failure: it has a `problem`. Returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero. Under the
- * thread rule of struct cdacq_target.
+ * found is no failure: it has a `problem`. Returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero; fails with
+ * IO if the process has ended before its mappings were listed, or NOMEM. Under the thread rule of struct cdacq_target.
  */
 CDACQ_API enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
                                                        int (*visit)(const struct cdacq_module_info *module,

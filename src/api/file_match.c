@@ -342,7 +342,7 @@ enum file_match compare_mapped_file(struct target *target, const struct mapped_f
         (void)target_list_mappings(target, NULL); /* without them, nothing can be compared */
     bool is_elf = compare_elf(&comparison, &segments_end);
     bool is_pe = !is_elf && compare_pe(&comparison, 0);
-    if (is_elf && !candidate->is_mapped_one) /* all of it is read-only, see below */
+    if (is_elf && !target->partial) /* else there are no mappings to go by, and the process is read */
         compare_bundle(&comparison, segments_end);
     compare_kind(&comparison, is_elf, is_pe);
     /* A read-only mapping of what the loader does not relocate equals the file. */

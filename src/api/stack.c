@@ -200,7 +200,8 @@ static bool is_native(void *context, uint64_t address)
 /* The native images, prepared when first needed. */
 static struct native_modules *native_of(struct cdacq_session *session)
 {
-    if (!session->native && session->native_error.status >= 0)
+    if (!session->native && session->native_error.status >= 0 &&
+        target_list_mappings(session->target->target, NULL) == CDACQ_OK)
         session->native = native_modules_create(session->target->target, &session->native_error);
     return session->native;
 }

@@ -118,7 +118,8 @@ static int match_module(const struct cdacq_module_info *module, void *context)
 static bool find_in_module(struct places *places, const char *name, uint64_t offset, uint64_t *ret, struct bad_ip *bad)
 {
     struct module_search search = {.name = name};
-    (void)cdacq_target_visit_modules(places->target, match_module, &search, NULL);
+    if (cdacq_target_visit_modules(places->target, match_module, &search, NULL) < 0)
+        return set_problem(bad, "the mappings of the process cannot be read");
     *ret = search.base + offset;
     if (search.count == 1 && offset >= search.size)
         return set_problem(bad, "the offset is beyond the end of the mapped file");

@@ -73,8 +73,6 @@ struct native_modules *native_modules_create(struct target *target, struct cdacq
     struct native_modules *modules = NULL;
     if (!machine)
         error_set(err, CDACQ_ERR_FORMAT, 0, "stacks of ELF machine %u cannot be unwound", target->elf_machine);
-    else if (target_list_mappings(target, err) < 0)
-        return NULL;
     else if (!(modules = calloc(1, sizeof *modules)))
         error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     else

@@ -142,25 +142,20 @@ START_TEST(two_runtimes)
             cdacq_target_get_info(target, &info, NULL);
             ck_assert_uint_eq(info.runtime_count, 2);
             ck_assert_uint_eq(info.runtime, number);
+            ck_assert_str_eq(mock_path_of(info.runtime_path), paths[number]);
+            ck_assert_uint_eq(info.schema, number ? 2 : 0);
             ck_assert_int_eq(info.problem_status, CDACQ_OK);
             cdacq_target_visit_runtimes(target, list_runtime, &listed, NULL);
             ck_assert_uint_eq(listed.count, 2);
             ck_assert_uint_eq(listed.in_use, number);
-            /* That which is near the dynamic loader comes first. */
-            bool swapped = target->target->loader && strcmp(mock_path_of(listed.paths[0]), paths[0]) != 0;
-            uint64_t near = target->target->loader - MIN(target->target->loader, UINT64_C(256) << 20);
             for (unsigned i = 0; i < 2; i++) {
-                ck_assert_str_eq(mock_path_of(listed.paths[i]), paths[i ^ swapped]);
+                ck_assert_str_eq(mock_path_of(listed.paths[i]), paths[i]);
                 ck_assert(listed.bases[i] && listed.descriptors[i] > listed.bases[i] && listed.build_ids[i]);
             }
-            ck_assert_int_eq(listed.bases[0] < listed.bases[1], !swapped);
-            ck_assert(!swapped || (listed.bases[0] >= near && listed.bases[1] < near));
-            unsigned host = number ^ swapped;
-            ck_assert_str_eq(mock_path_of(info.runtime_path), paths[host]);
-            ck_assert_uint_eq(info.schema, host ? 2 : 0);
+            ck_assert_uint_lt(listed.bases[0], listed.bases[1]);
             /* Each target has only its own methods. */
-            assert_method(target, hosts[host].start + 5, hosts[host].start, 0x1000 + host);
-            assert_method(target, hosts[!host].start + 5, 0, 0);
+            assert_method(target, hosts[number].start + 5, hosts[number].start, 0x1000 + number);
+            assert_method(target, hosts[!number].start + 5, 0, 0);
             cdacq_target_close(target);
         }
     struct cdacq_error error;

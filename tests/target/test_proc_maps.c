@@ -95,8 +95,8 @@ static void *map_part(void *at, int fd, size_t part, int access, int flags)
 }
 
 /*
- * Two memfds in turn, files with odd names, one that was deleted, and all that a process has anyway. In the second round
- * all of them may be executed, and only what may be executed is listed.
+ * Two memfds in turn, files with odd names, one that was deleted, and all that a process has anyway. In the second
+ * round all of them may be executed, and only what may be executed is listed.
  */
 START_TEST(both_ways_list_the_same)
 {
