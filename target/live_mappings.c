@@ -24,18 +24,31 @@ static const struct mapping *known_at(const struct live_mappings *mappings, uint
     return NULL;
 }
 
-/* The record of a file that has lost its path since. */
-static struct mapped_file *deleted_file(const struct target *target, const struct proc_map *map)
+static struct file_number number_of(struct mapped_file *const *file)
 {
-    static const char deleted[] = " (deleted)";
-    size_t length = strlen(map->path);
-    if (length < sizeof deleted || strcmp(map->path + length - (sizeof deleted - 1), deleted) != 0 ||
-        mapped_path_is_memory(map->path))
+    return (struct file_number){(*file)->device, (*file)->inode};
+}
+
+static uint64_t hash_number(struct file_number number, uint64_t seed)
+{
+    return hash_u64(number.inode, hash_u64(number.device, seed));
+}
+
+static bool equal_numbers(struct file_number a, struct file_number b)
+{
+    return a.device == b.device && a.inode == b.inode;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(files_by_number, struct mapped_file *, struct file_number, number_of, hash_number,
+                            equal_numbers);
+
+/* The record of a file that has lost its path since. */
+static struct mapped_file *deleted_file(const struct live_mappings *mappings, const struct proc_map *map)
+{
+    if (!mapped_path_is_deleted(map->path) || mapped_path_is_memory(map->path))
         return NULL;
-    struct mapped_file *file = target->files;
-    while (file && (file->inode != map->inode || file->device != map->device))
-        file = file->next;
-    return file;
+    struct mapped_file **known = files_by_number_find(&mappings->files, (struct file_number){map->device, map->inode});
+    return known ? *known : NULL;
 }
 
 /*
@@ -50,15 +63,16 @@ static struct mapped_file *file_of(struct live_mappings *mappings, const struct 
     if (file && file->inode == map->inode && file->device == map->device &&
         map->offset - before->offset == map->begin - before->begin)
         return file;
-    file = deleted_file(target, map);
+    file = deleted_file(mappings, map);
     if (file)
         return file;
     file = mapped_file_get(target, mappings->policy, map->path);
     if (file && file->inode && (file->inode != map->inode || file->device != map->device))
         file = mapped_file_replace(target, mappings->policy, map->path);
-    if (file) {
+    if (file && !file->inode && map->inode) {
         file->device = map->device;
         file->inode = map->inode;
+        (void)files_by_number_insert(&mappings->files, file, NULL); /* else it is not found once it is deleted */
     }
     return file;
 }
@@ -179,6 +193,7 @@ enum cdacq_status live_mappings_open(struct target *target, struct file_policy *
 
 void live_mappings_close(struct live_mappings *mappings)
 {
+    files_by_number_deinit(&mappings->files);
     if (mappings->file >= 0)
         close(mappings->file);
     if (mappings->statm >= 0)

@@ -12,6 +12,13 @@
 
 enum { LIVE_FOUND_MAX = 64 }; /* that are asked for one by one: one address takes at most some 40 */
 
+/* What tells files from each other, apart from some file systems with subvolumes. */
+struct file_number {
+    uint64_t device, inode;
+};
+
+DEFINE_HASH_TABLE_TYPE(files_by_number, struct mapped_file *);
+
 struct live_mappings {
     struct target *target;
     struct file_policy *policy;
@@ -21,7 +28,8 @@ struct live_mappings {
     uint64_t time;                        /* and when that was, in seconds; 0: they are out of date */
     struct mapping found[LIVE_FOUND_MAX]; /* one by one since the last refresh, while target->partial */
     size_t found_count, asked;
-    char name[PROC_MAPS_NAME]; /* the path that was asked for last */
+    struct files_by_number files; /* that have been met */
+    char name[PROC_MAPS_NAME];    /* the path that was asked for last */
 };
 
 /*

@@ -218,6 +218,13 @@ bool mapped_path_is_memory(const char *path)
     return false;
 }
 
+bool mapped_path_is_deleted(const char *path)
+{
+    static const char deleted[] = " (deleted)";
+    size_t n = strlen(path);
+    return n > sizeof deleted && strcmp(path + n - (sizeof deleted - 1), deleted) == 0;
+}
+
 bool mapped_path_is_file(const char *path)
 {
     for (const char *step = strchr(path, '/'); step; step = strchr(step + 1, '/')) {
@@ -225,11 +232,8 @@ bool mapped_path_is_file(const char *path)
         if (!length || (step[1] == '.' && (length == 1 || (length == 2 && step[2] == '.'))))
             return false;
     }
-    static const char deleted[] = " (deleted)";
-    size_t n = strlen(path);
     return path[0] == '/' && !mapped_path_is_memory(path) && strncmp(path, "/dev/", 5) != 0 &&
-           strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
-           !(n > sizeof deleted && strcmp(path + n - (sizeof deleted - 1), deleted) == 0);
+           strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 && !mapped_path_is_deleted(path);
 }
 
 /* The largest page size of kernels for the machine. */

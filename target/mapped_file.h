@@ -182,6 +182,9 @@ void file_candidate_close(struct file_candidate *candidate);
  */
 bool mapped_path_is_file(const char *path);
 
+/* Whether the kernel says so of a file that was deleted, or replaced by another one. */
+bool mapped_path_is_deleted(const char *path);
+
 /* Whether the kernel names memory so, and no file: what no other program can know by this path. */
 bool mapped_path_is_memory(const char *path);
 

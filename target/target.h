@@ -115,7 +115,8 @@ struct target_ops {
     /* The next eleven are of a process, and NULL for memory that does not change. */
     /* As memory_at, for a reader with a log: the span may be of shared memory. */
     bool (*logged_at)(struct target *target, uint64_t address, struct span *ret);
-    /* The first two, only while `partial` is set. IO with errno set, NOT_MANAGED without memory, NOMEM. */
+    /* mapping_at and next_loaded: only while `partial` is set. list_mappings fails with IO and errno set, with
+       NOT_MANAGED where there is no memory any more, or with NOMEM. */
     const struct mapping *(*mapping_at)(struct target *target, uint64_t address);
     const struct mapping *(*next_loaded)(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
     enum cdacq_status (*list_mappings)(struct target *target);
