@@ -23,6 +23,9 @@ static const struct {
     {THREADING_AWAIT, "System.Threading.Tasks", "AwaitTaskContinuation"},
     {THREADING_CONTINUE_WITH, "System.Threading.Tasks", "ContinueWithTaskContinuation"},
     {THREADING_CANCELLATION, "System.Threading", "CancellationTokenSource"},
+    {THREADING_POOL, "System.Threading", "PortableThreadPool"},
+    {THREADING_WORK_QUEUE, "System.Threading", "ThreadPoolWorkQueue"},
+    {THREADING_WORKER_LOCALS, "System.Threading", "ThreadPoolWorkQueueThreadLocals"},
     {THREADING_ANY, "", "CompleteOnInvokePromise`1"},
     {THREADING_ANY, "", "TwoTaskWhenAnyPromise`1"},
     {THREADING_ANY, "", "CancellationPromise`1"},
@@ -57,6 +60,19 @@ static const struct {
     [THREADING_AWAIT_ACTION] = {"m_action", 0},
     [THREADING_CONTINUE_WITH_TASK] = {"m_task", 0},
     [THREADING_ALL_TASKS] = {"m_tasks", 0},
+    [THREADING_POOL_MIN] = {"_minThreads", 2},
+    [THREADING_POOL_MAX] = {"_maxThreads", 2},
+    [THREADING_WORK_QUEUE_NORMAL] = {"workItems", 0},
+    [THREADING_WORK_QUEUE_HIGH] = {"highPriorityWorkItems", 0},
+    [THREADING_WORK_QUEUE_LOW] = {"lowPriorityWorkItems", 0},
+    [THREADING_WORK_QUEUE_ASSIGNED] = {"_assignableWorkItemQueues", 0},
+    [THREADING_WORKER_QUEUE] = {"workStealingQueue", 0},
+    [THREADING_STEALING_HEAD] = {"m_headIndex", 4},
+    [THREADING_STEALING_TAIL] = {"m_tailIndex", 4},
+    [THREADING_QUEUE_HEAD] = {"_head", 0},
+    [THREADING_SEGMENT_MASK] = {"_slotsMask", 4},
+    [THREADING_SEGMENT_ENDS] = {"_headAndTail", 0},
+    [THREADING_SEGMENT_NEXT] = {"_nextSegment", 0},
 };
 
 static uint64_t key_of(const struct threading_method_table *table)
@@ -169,22 +185,39 @@ static void find_field(struct threading_types *types, uint64_t object, enum thre
         place->offset = (uint32_t)object_field_address(reader, 0, &found);
 }
 
-bool threading_read(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret)
+bool threading_field_address(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret)
 {
-    struct field_reader *reader = types->cache->reader;
     struct threading_field_place *place = &types->fields[field];
     if (!object || !types->reads_left)
         return false;
     types->reads_left--;
     if (!place->searched)
         find_field(types, object, field);
-    if (!place->found)
+    if (place->found)
+        *ret = object + place->offset;
+    return place->found;
+}
+
+bool threading_read(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret)
+{
+    struct field_reader *reader = types->cache->reader;
+    uint64_t address;
+    if (!threading_field_address(types, object, field, &address))
         return false;
     struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
     unsigned width = field_names[field].width ? field_names[field].width : reader->raw.pointer_size;
-    uint64_t value = read_uint(&reader->raw, object + place->offset, width);
+    uint64_t value = read_uint(&reader->raw, address, width);
     if (reader_leave(&reader->raw, &outer).status < 0)
         return false;
     *ret = value;
     return true;
+}
+
+bool threading_read_optional(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret)
+{
+    const struct threading_field_place *place = &types->fields[field];
+    if (threading_read(types, object, field, ret))
+        return true;
+    *ret = 0;
+    return place->searched && !place->found;
 }

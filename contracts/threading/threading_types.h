@@ -2,8 +2,9 @@
  * threading_types.h: which objects are of the core library's types that threads wait for, and the fields of those
  * types, by name. Both are remembered, so that thousands of threads cost one look into the metadata.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,ManualResetEventSlim,
- * SemaphoreSlim,WaitHandle}.cs, Tasks/{Task,TaskContinuation}.cs; src/coreclr/System.Private.CoreLib/src/System/
- * {Delegate.CoreCLR,Threading/Thread.CoreCLR}.cs.
+ * SemaphoreSlim,WaitHandle,PortableThreadPool,ThreadPoolWorkQueue}.cs, Tasks/{Task,TaskContinuation}.cs,
+ * src/libraries/System.Private.CoreLib/src/System/Collections/Concurrent/ConcurrentQueue{,Segment}.cs;
+ * src/coreclr/System.Private.CoreLib/src/System/{Delegate.CoreCLR,Threading/Thread.CoreCLR}.cs.
  */
 #ifndef CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
 #define CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
@@ -26,6 +27,9 @@ enum threading_type {
     THREADING_AWAIT,         /* System.Threading.Tasks.AwaitTaskContinuation */
     THREADING_CONTINUE_WITH, /* System.Threading.Tasks.ContinueWithTaskContinuation */
     THREADING_CANCELLATION,  /* System.Threading.CancellationTokenSource: all that a CancellationToken has */
+    THREADING_POOL,          /* System.Threading.PortableThreadPool */
+    THREADING_WORK_QUEUE,    /* System.Threading.ThreadPoolWorkQueue: the queues of the pool */
+    THREADING_WORKER_LOCALS, /* System.Threading.ThreadPoolWorkQueueThreadLocals: what a worker of the pool has */
     /*
      * A Task that completes when one of several things happens: Task.WhenAny, Task.WaitAny, and Task.WaitAsync, which a
      * timeout or a cancellation ends.
@@ -59,6 +63,19 @@ enum threading_field {
     THREADING_AWAIT_ACTION,
     THREADING_CONTINUE_WITH_TASK,
     THREADING_ALL_TASKS,
+    THREADING_POOL_MIN,
+    THREADING_POOL_MAX,
+    THREADING_WORK_QUEUE_NORMAL, /* a ConcurrentQueue<object>; so are the next two, which a version may lack */
+    THREADING_WORK_QUEUE_HIGH,
+    THREADING_WORK_QUEUE_LOW,
+    THREADING_WORK_QUEUE_ASSIGNED, /* an array of such queues: each is that of some workers */
+    THREADING_WORKER_QUEUE,        /* a WorkStealingQueue, which has the next two */
+    THREADING_STEALING_HEAD,
+    THREADING_STEALING_TAIL,
+    THREADING_QUEUE_HEAD,   /* a ConcurrentQueueSegment, which has the next three */
+    THREADING_SEGMENT_MASK, /* its number of slots, less 1 */
+    THREADING_SEGMENT_ENDS, /* a PaddedHeadAndTail in place */
+    THREADING_SEGMENT_NEXT,
     THREADING_FIELD_COUNT
 };
 
@@ -106,10 +123,16 @@ enum threading_type threading_type_of(struct threading_types *types, uint64_t ob
 /* Whether an object, whose address is trusted, is not of `type`. False also if its type cannot be read. */
 bool threading_type_differs(struct threading_types *types, uint64_t object, enum threading_type type);
 
+/* The address of a field of an object of the type that declares it. False, and *ret untouched, if there is none. */
+bool threading_field_address(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
+
 /*
  * A field of an object of the type that declares it, of up to 8 bytes. False, and *ret untouched, if there is no such
  * field or it cannot be read. Does not fail the reader.
  */
 bool threading_read(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
+
+/* The same for a field that some versions of the type lack: *ret is 0 then. */
+bool threading_read_optional(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
 
 #endif

@@ -28,6 +28,8 @@ static const struct {
     {"System.Threading", "WaitHandle", "SignalAndWait*", WAIT_ROLE_HANDLE},
     {"System.Threading.Tasks", "Task", "ExecuteWithThreadLocal", WAIT_ROLE_RUNS_TASK},
     {"", "AsyncStateMachineBox`1", "MoveNext", WAIT_ROLE_RUNS_TASK},
+    {"", "WorkerThread", "WorkerThreadStart", WAIT_ROLE_WORKER},
+    {"System.Threading", "ThreadPoolWorkQueue", "Dispatch", WAIT_ROLE_RUNS_WORK},
 };
 
 enum threading_type wait_role_type(enum wait_role role)

@@ -1,7 +1,7 @@
 /*
  * wait_role.h: what a frame of the core library does while its thread waits: which kind of object it waits for, or that
- * it runs a task. The innermost managed frames of a waiting thread are such methods; the first frame of another method
- * ends them.
+ * it runs a task or work items of the pool. The innermost managed frames of a waiting thread are such methods; the
+ * first frame of another method ends them.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading;
  * src/coreclr/System.Private.CoreLib/src/System/Threading.
  */
@@ -18,12 +18,20 @@ enum wait_role {
     WAIT_ROLE_EVENT,     /* ManualResetEventSlim */
     WAIT_ROLE_SEMAPHORE, /* SemaphoreSlim */
     WAIT_ROLE_TASK,
-    WAIT_ROLE_TASKS,     /* Task.WaitAll */
-    WAIT_ROLE_JOIN,      /* Thread.Join */
-    WAIT_ROLE_HANDLE,    /* WaitHandle */
+    WAIT_ROLE_TASKS,  /* Task.WaitAll */
+    WAIT_ROLE_JOIN,   /* Thread.Join */
+    WAIT_ROLE_HANDLE, /* WaitHandle */
+    WAIT_ROLE_LAST_WAIT = WAIT_ROLE_HANDLE,
     WAIT_ROLE_RUNS_TASK, /* no wait: it runs the task that is its `this` */
+    WAIT_ROLE_WORKER,    /* no wait: the thread is a worker of the thread pool */
+    WAIT_ROLE_RUNS_WORK, /* no wait: it runs work items of the thread pool */
     WAIT_ROLE_COUNT
 };
+
+static inline bool wait_role_waits(enum wait_role role)
+{
+    return role != WAIT_ROLE_NONE && role <= WAIT_ROLE_LAST_WAIT;
+}
 
 /* The type of the objects that frames of a role have; THREADING_OTHER: of any. */
 enum threading_type wait_role_type(enum wait_role role);

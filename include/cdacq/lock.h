@@ -1,5 +1,5 @@
 /*
- * cdacq/lock.h: locks of a target, what its threads wait for, and deadlocks.
+ * cdacq/lock.h: locks of a target, what its threads wait for, deadlocks, and the thread pool.
  *
  * A lock is the monitor of an object (C#'s `lock`) or an object of type System.Threading.Lock. Who holds it is read
  * from its state. Which object a thread waits for comes from the runtime's or the object's own state or from the
@@ -130,6 +130,24 @@ struct cdacq_deadlock {
 };
 
 /*
+ * The runtime's own thread pool (System.Threading.ThreadPool), as the stacks of its workers show it. It starves while
+ * all of its workers wait and work items are queued: the pool adds workers slowly, and what a worker waits for may be
+ * one of these items.
+ */
+struct cdacq_thread_pool {
+    size_t size;
+    uint64_t object;      /* the PortableThreadPool; 0: not known */
+    uint32_t workers;     /* threads that run work items; 0: none was found, and nothing else is known */
+    uint32_t busy;        /* of these: run an item now */
+    uint32_t waiting;     /* of those that are busy: have a wait */
+    bool has_limits;      /* the next two are known */
+    uint32_t min_workers; /* so many are started at once, others slowly */
+    uint32_t max_workers;
+    bool has_queued; /* the next is known; it is not if no worker is busy */
+    uint64_t queued; /* work items that no worker has begun to run, in all queues: ThreadPool.PendingWorkItemCount */
+};
+
+/*
  * What all threads wait for. It is filled while the threads and their frames are visited:
  *
  *     cdacq_wait_graph_create(session, &graph, &error);
@@ -174,6 +192,10 @@ CDACQ_API enum cdacq_status cdacq_wait_graph_visit_deadlocks(const struct cdacq_
                                                              int (*visit)(const struct cdacq_deadlock *deadlock,
                                                                           void *context),
                                                              void *context, struct cdacq_error *err);
+
+/* Fails with ARGUMENT if the graph is not complete. */
+CDACQ_API enum cdacq_status cdacq_wait_graph_get_thread_pool(const struct cdacq_wait_graph *graph,
+                                                             struct cdacq_thread_pool *ret, struct cdacq_error *err);
 
 CDACQ_END_DECLS
 

@@ -26,7 +26,8 @@ from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, 
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
                       MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo,
-                      RuntimeInfo, Source, Stops, TargetInfo, Task, Value, Verification, Wait, Waits, Written)
+                      RuntimeInfo, Source, Stops, TargetInfo, Task, ThreadPool, Value, Verification, Wait, Waits,
+                      Written)
 from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes
 
 
@@ -46,6 +47,6 @@ __all__ = [
     "JitdumpSamplyPositions", "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping",
     "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process",
     "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo",
-    "TargetKind", "Task", "Thread", "ThreadState", "Value", "ValueKind", "Verdict", "Verification", "Wait",
-    "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "version",
+    "TargetKind", "Task", "Thread", "ThreadPool", "ThreadState", "Value", "ValueKind", "Verdict", "Verification",
+    "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "version",
 ]

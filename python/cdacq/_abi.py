@@ -504,6 +504,10 @@ Wait = struct(
     ("managed_id", c_uint32), ("name", c_char_p), ("object", c_uint64), ("type", c_char_p), ("has_timeout", c_bool),
     ("timeout", c_int32), ("blocker_tid", c_int), ("blocker_id", c_uint32), ("blocker_name", c_char_p),
     ("tasks", c_void_p), ("task_count", c_size_t), ("endless", c_int))
+ThreadPool = struct(
+    "cdacq_thread_pool", ("size", c_size_t), ("object", c_uint64), ("workers", c_uint32), ("busy", c_uint32),
+    ("waiting", c_uint32), ("has_limits", c_bool), ("min_workers", c_uint32), ("max_workers", c_uint32),
+    ("has_queued", c_bool), ("queued", c_uint64))
 Deadlock = struct("cdacq_deadlock", ("size", c_size_t), ("waits", POINTER(c_void_p)), ("count", c_size_t))
 
 JitdumpHeader = struct("cdacq_jitdump_header", ("version", c_uint32), ("total_size", c_uint32),
@@ -686,6 +690,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_wait_graph_visit_locks": (c_int, _HANDLE, *_VISIT),
     "cdacq_wait_graph_visit_waits": (c_int, _HANDLE, *_VISIT),
     "cdacq_wait_graph_visit_deadlocks": (c_int, _HANDLE, *_VISIT),
+    "cdacq_wait_graph_get_thread_pool": (c_int, _HANDLE, c_void_p, _ERR),
     "cdacq_session_write_elf": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_write_elf_of_file": (c_int, _HANDLE, c_char_p, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_visit_mapped_files": (c_int, _HANDLE, *_VISIT),

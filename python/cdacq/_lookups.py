@@ -57,6 +57,14 @@ def _deadlock(address: int) -> list[records.Wait]:
     return [_wait(item.waits[i]) for i in range(item.count)]
 
 
+def _thread_pool(graph: Any) -> records.ThreadPool | None:
+    pool = _sized(_abi.ThreadPool)
+    call("cdacq_wait_graph_get_thread_pool", graph, ctypes.byref(pool))
+    limits = (pool.min_workers, pool.max_workers) if pool.has_limits else (None, None)
+    return records.ThreadPool(pool.object, pool.workers, pool.busy, pool.waiting, *limits,
+                              pool.queued if pool.has_queued else None) if pool.workers else None
+
+
 def _address(value: int) -> int:
     if not 0 <= value < 1 << 64:
         raise OverflowError(f"{value:#x} is not an address")
@@ -601,7 +609,7 @@ class Lookups:
             return made
 
     def waits(self) -> records.Waits:
-        """The locks, what each thread waits for, and deadlocks. All stacks are walked."""
+        """The locks, what each thread waits for, deadlocks, and the thread pool. All stacks are walked."""
         graph = ctypes.c_void_p()
         with self._inside() as handle:
             call("cdacq_wait_graph_create", handle, ctypes.byref(graph))
@@ -612,9 +620,10 @@ class Lookups:
                     for name, item in (("cdacq_wait_graph_visit_locks", _item(_abi.Lock, _lock)),
                                        ("cdacq_wait_graph_visit_waits", _wait),
                                        ("cdacq_wait_graph_visit_deadlocks", _deadlock)))
+                thread_pool = _thread_pool(graph)
             finally:
                 _abi.library().cdacq_wait_graph_destroy(graph)
-        return records.Waits(locks, waits, deadlocks, problem)
+        return records.Waits(locks, waits, deadlocks, problem, thread_pool)
 
     def _fill(self, handle: Any, graph: Any) -> str | None:
         library = _abi.library()

@@ -390,6 +390,21 @@ class Wait(NamedTuple):
     """It has no timeout, and no CancellationToken ends it; None: not known."""
 
 
+class ThreadPool(NamedTuple):
+    """The runtime's thread pool. It starves while all workers wait and work items are queued."""
+    object: int
+    """The PortableThreadPool; 0: not known."""
+    workers: int
+    busy: int
+    """Workers that run a work item."""
+    waiting: int
+    """Of these, those that have a wait."""
+    min_workers: int | None
+    max_workers: int | None
+    queued: int | None
+    """Work items that no worker has begun to run; None: not known."""
+
+
 class Waits(NamedTuple):
     """What all threads wait for."""
     locks: list[Lock]
@@ -398,6 +413,8 @@ class Waits(NamedTuple):
     """Threads each of which waits for the next, and the last for the first."""
     problem: str | None
     """Why something may be missing."""
+    thread_pool: ThreadPool | None
+    """None: no thread is one of its workers."""
 
 
 class JitdumpHeader(NamedTuple):

@@ -232,6 +232,8 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
         take_wait_handle(graph, object, type);
         if (type == THREADING_SAFE_HANDLE && site->role == WAIT_ROLE_HANDLE)
             current->safe_handle = object;
+        if (site->role == WAIT_ROLE_WORKER || site->role == WAIT_ROLE_RUNS_WORK)
+            graph_take_pool_object(graph, object, type);
         if (site->role == WAIT_ROLE_RUNS_TASK && threading_is_task(type)) {
             take_run(graph, object);
         } else if (!current->past_wait && (wanted == THREADING_TASK ? threading_is_task(type) : type == wanted) &&
@@ -297,11 +299,14 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     if (!own.role && !current->past_wait && !current->roles)
         own.role = (uint8_t)role_of_call(graph, frame);
     enum wait_role role = (enum wait_role)own.role;
-    bool waits = role != WAIT_ROLE_NONE && role != WAIT_ROLE_RUNS_TASK;
+    bool waits = wait_role_waits(role);
     bool called_wait = !waits && !current->past_wait && current->roles >> WAIT_ROLE_HANDLE & 1;
     if (!waits && !current->past_wait)
         current->framework_waits = current->roles && site->of_framework;
     current->past_wait |= !waits;
+    struct graph_thread *thread = &graph->threads.items[graph->threads.count - 1];
+    thread->is_worker |= role == WAIT_ROLE_WORKER;
+    thread->runs_work |= role == WAIT_ROLE_RUNS_WORK;
     if (site->exact)
         take_slots(graph, frame, site, &candidate);
     if (called_wait && current->candidates[WAIT_ROLE_HANDLE].by != CDACQ_WAIT_BY_STATE)

@@ -1,6 +1,6 @@
 /*
  * wait_graph.h: the content of a struct cdacq_wait_graph: what its files (wait_frames.c, wait_find.c, wait_names.c,
- * deadlocks.c) add to it, one after the other.
+ * wait_pool.c, deadlocks.c) add to it, one after the other.
  */
 #ifndef CDACQ_API_WAIT_GRAPH_H
 #define CDACQ_API_WAIT_GRAPH_H
@@ -24,7 +24,17 @@ struct graph_thread {
     uint64_t address; /* of its Thread; 0: the runtime does not know it */
     uint32_t managed_id;
     int tid;
-    const char *name; /* NULL: not known */
+    const char *name;       /* NULL: not known */
+    bool is_worker;         /* of the thread pool */
+    bool runs_work;         /* and it runs a work item */
+    uint64_t worker_locals; /* its THREADING_WORKER_LOCALS, if it runs one; 0: not found */
+};
+
+/* The thread pool, as the frames of its workers refer to it. */
+struct graph_pool {
+    uint64_t pool, queue; /* of THREADING_POOL and THREADING_WORK_QUEUE; 0: not found */
+    bool ambiguous;       /* there are several of one: none of them counts */
+    struct cdacq_thread_pool described;
 };
 
 /* What is the same for all frames with one program counter. */
@@ -138,6 +148,7 @@ struct cdacq_wait_graph {
     struct object_indices followed; /* tasks whose continuations are in the next table */
     struct task_table leads;        /* from a continuation to its task */
     struct graph_deadlocks deadlocks;
+    struct graph_pool pool;
     struct type_names type_names;
     struct type_names method_names; /* by the entry point or the state machine */
     struct cdacq_error problem;     /* the first; status OK: there is none */
@@ -187,6 +198,14 @@ uint64_t graph_innermost_frame(struct cdacq_wait_graph *graph, uint64_t thread);
 
 /* The objects in a frame: tasks that run, locks that are held, candidates for a wait. */
 void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame);
+
+/* ---- wait_pool.c ---- */
+
+/* An object of a frame in which the last thread works for the thread pool. */
+void graph_take_pool_object(struct cdacq_wait_graph *graph, uint64_t object, enum threading_type type);
+
+/* After the waits are known. */
+void graph_describe_pool(struct cdacq_wait_graph *graph);
 
 /* ---- wait_find.c ---- */
 

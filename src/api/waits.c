@@ -144,7 +144,8 @@ static void add_runtime_threads(struct cdacq_wait_graph *graph)
     graph_note_failure(graph);
     for (size_t i = 0; i < list.count; i++) {
         const struct thread_data *thread = &list.items[i];
-        const struct graph_thread item = {thread->address, thread->id, (int)thread->os_id, NULL};
+        const struct graph_thread item = {
+            .address = thread->address, .managed_id = thread->id, .tid = (int)thread->os_id};
         int known = find_thread(&graph->by_address, thread->address);
         if (known == NO_THREAD && thread->os_id) {
             known = (int)graph->threads.count;
@@ -277,6 +278,7 @@ enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, stru
     add_runtime_threads(graph);
     graph_link_tasks(graph);
     describe_waits(graph);
+    graph_describe_pool(graph);
     graph_follow_waits(graph);
     name_owners(graph);
     graph_find_deadlocks(graph);

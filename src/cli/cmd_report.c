@@ -62,6 +62,7 @@ static void find_waits(struct report *report, struct cdacq_error *error)
     if (!report->graph || cdacq_wait_graph_complete(report->graph, error) < 0)
         report->waits_problem = error->message;
     (void)cdacq_wait_graph_visit_deadlocks(report->graph, add_deadlock, report, NULL);
+    (void)cdacq_wait_graph_get_thread_pool(report->graph, &report->pool, NULL);
 }
 
 static void find_cause(struct report *report)
@@ -204,7 +205,7 @@ static int write_report(const struct invocation *invocation, struct report *repo
     else
         report_write_text(report, invocation->brief);
     bool says_nothing = invocation->brief && !invocation->json && !invocation->signature && !report->dead &&
-                        report->cause == REPORT_ALIVE && !report->deadlocks.count;
+                        report->cause == REPORT_ALIVE && !report->deadlocks.count && !report_pool_starves(report);
     answers_deinit(&report->answers);
     cdacq_target_resume(report->target);
     if (!output_close(&out))
@@ -226,6 +227,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
         .facts = {.size = sizeof report.facts},
         .process = {.size = sizeof report.process},
         .end = {.size = sizeof report.end},
+        .pool = {.size = sizeof report.pool},
     };
     struct work work = {.report = &report};
     struct cdacq_error error, waits_error, nested_error;

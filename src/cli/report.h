@@ -50,7 +50,8 @@ struct report {
     unsigned flaws;                 /* of the last words and of all exceptions */
     struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
-    const char *waits_problem; /* why some waits may be missing; NULL: none is */
+    struct cdacq_thread_pool pool; /* without workers if the graph has none */
+    const char *waits_problem;     /* why some waits may be missing; NULL: none is */
 };
 
 /*
@@ -87,14 +88,17 @@ void report_write_signature_json(struct report *report);
 
 /* ---- report_waits.c ---- */
 
-/* Who waits for whom, and the deadlocks; one line of it with `brief`. */
+/* Who waits for whom, the deadlocks, and the thread pool; with `brief`, a line for what makes the process hang. */
 void report_write_waits_text(const struct report *report, bool brief);
 
-/* The members "locks", "waits" and "deadlocks". */
+/* The members "locks", "waits", "deadlocks" and "thread_pool". */
 void report_write_waits_json(const struct report *report, struct json_writer *w);
 
 /* Whether a thread that has the stack is in a deadlock. */
 bool report_is_deadlocked(const struct report *report, const struct stack *stack);
+
+/* Whether all workers of the thread pool wait while work items are queued. */
+bool report_pool_starves(const struct report *report);
 
 /* "unhandled", "fatal", "alive" or the signal, which is written to `buffer`. */
 const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE]);

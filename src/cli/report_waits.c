@@ -217,6 +217,50 @@ static void write_wait(struct output *out, const struct cdacq_wait *const *waits
     put_tasks(out, waits[0]);
 }
 
+bool report_pool_starves(const struct report *report)
+{
+    const struct cdacq_thread_pool *pool = &report->pool;
+    return pool->workers && pool->waiting == pool->workers && pool->has_queued && pool->queued;
+}
+
+/* Of one moment: whether it lasts, a second report shows. */
+static void put_starvation(struct output *out, const struct cdacq_thread_pool *pool)
+{
+    output_style(out, STYLE_ERROR);
+    if (pool->workers == 1)
+        output_literal(out, "its only worker waits");
+    else
+        output_printf(out, "all %" PRIu32 " workers wait", pool->workers);
+    output_printf(out, " while %" PRIu64 " work item%s queued", pool->queued, pool->queued == 1 ? " is" : "s are");
+    output_style(out, STYLE_NONE);
+    output_literal(out, ": starvation, if it lasts");
+    if (pool->has_limits)
+        output_printf(out, " (at most %" PRIu32 " worker%s)", pool->max_workers, plural(pool->max_workers));
+    output_literal(out, "\n");
+}
+
+static void write_pool(const struct report *report, struct output *out)
+{
+    const struct cdacq_thread_pool *pool = &report->pool;
+    if (!pool->busy)
+        return;
+    output_styled(out, STYLE_HEADING, "\nThread pool:\n");
+    output_literal(out, "  ");
+    if (report_pool_starves(report)) {
+        put_starvation(out, pool);
+        return;
+    }
+    output_printf(out, "%" PRIu32 " worker%s", pool->workers, plural(pool->workers));
+    if (pool->has_limits)
+        output_printf(out, " (at most %" PRIu32 ")", pool->max_workers);
+    output_printf(out, ", %" PRIu32 " busy, of which %" PRIu32 " wait%s; ", pool->busy, pool->waiting,
+                  pool->waiting == 1 ? "s" : "");
+    if (pool->has_queued)
+        output_printf(out, "%" PRIu64 " work item%s queued\n", pool->queued, pool->queued == 1 ? " is" : "s are");
+    else
+        output_literal(out, "the number of queued work items is not known\n");
+}
+
 void report_write_waits_text(const struct report *report, bool brief)
 {
     struct output *out = report->answers.out;
@@ -227,8 +271,14 @@ void report_write_waits_text(const struct report *report, bool brief)
         else
             write_deadlock(out, report->deadlocks.items[i]);
     }
-    if (brief)
+    if (brief) {
+        if (report_pool_starves(report)) {
+            output_printf(out, "%-12s", "thread pool");
+            put_starvation(out, &report->pool);
+        }
         return;
+    }
+    write_pool(report, out);
     (void)cdacq_wait_graph_visit_waits(report->graph, add_wait, &waits, NULL);
     if (waits.count) {
         output_styled(out, STYLE_HEADING, "\nWaits:\n");
@@ -310,6 +360,22 @@ static int write_wait_json(const struct cdacq_wait *wait, void *context)
     return output_failed(w->out);
 }
 
+static void write_pool_json(const struct cdacq_thread_pool *pool, struct json_writer *w)
+{
+    if (!pool->workers) {
+        json_null(w, "thread_pool");
+        return;
+    }
+    json_begin_object(w, "thread_pool");
+    json_number(w, "workers", pool->workers);
+    json_number(w, "busy", pool->busy);
+    json_number(w, "waiting", pool->waiting);
+    json_known_number(w, "min_workers", pool->has_limits, pool->min_workers);
+    json_known_number(w, "max_workers", pool->has_limits, pool->max_workers);
+    json_known_number(w, "queued", pool->has_queued, pool->queued);
+    json_end_object(w);
+}
+
 void report_write_waits_json(const struct report *report, struct json_writer *w)
 {
     json_begin_array(w, "locks");
@@ -328,5 +394,6 @@ void report_write_waits_json(const struct report *report, struct json_writer *w)
         json_end_object(w);
     }
     json_end_array(w);
+    write_pool_json(&report->pool, w);
     json_note(w, "waits_problem", report->waits_problem);
 }

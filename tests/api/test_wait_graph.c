@@ -4,6 +4,7 @@
 #include "contracts/objects/sync_block.h"
 #include "contracts/thread.h"
 #include "contracts/threading/managed_lock.h"
+#include "contracts/threading/thread_pool.h"
 #include "tests/support/check_main.h"
 #include "tests/support/lock_heap.h"
 
@@ -513,6 +514,158 @@ START_TEST(running_iterator)
 }
 END_TEST
 
+/* ---- The thread pool ---- */
+
+/* Ends of the segments of a queue, of 8 slots each, and how many items it has. */
+static const struct {
+    uint32_t ends[3][2], count;
+    uint64_t items;
+} queues[] = {
+    {{{0, 0}}, 1, 0},
+    {{{3, 3}}, 1, 0},
+    {{{0, 3}}, 1, 3},
+    {{{6, 9}}, 1, 3},   /* around the end */
+    {{{5, 13}}, 1, 8},  /* full */
+    {{{5, 29}}, 1, 8},  /* full and frozen, no segment follows yet */
+    {{{13, 29}}, 1, 0}, /* empty and frozen */
+    {{{UINT32_MAX - 1, 2}}, 1, 4},
+    {{{2, 8}, {8, 16}, {0, 1}}, 3, 6 + 8 + 1},
+    {{{8, 8}, {4, 5}}, 2, 1},
+};
+
+static uint64_t add_work_queue(uint64_t normal)
+{
+    uint64_t queue = lock_heap_object(&heap, LOCK_HEAP_WORK_QUEUE);
+    lock_heap_put(&heap, queue + WORK_QUEUE_NORMAL, normal, 8);
+    return queue;
+}
+
+START_TEST(queued_items)
+{
+    uint64_t items = lock_heap_queue(&heap, queues[_i].ends, queues[_i].count, 8), count = 99;
+    ck_assert(work_queue_count(&graph->types, add_work_queue(items), &count));
+    ck_assert_uint_eq(count, queues[_i].items);
+}
+END_TEST
+
+/* Those of all queues of the pool. */
+START_TEST(queues_of_each_kind)
+{
+    static const uint32_t ends[][2] = {{0, 3}};
+    uint64_t one = lock_heap_queue(&heap, ends, 1, 8), count = 99, queue = add_work_queue(one);
+    lock_heap_put(&heap, queue + WORK_QUEUE_HIGH, lock_heap_queue(&heap, ends, 1, 8), 8);
+    uint64_t list = lock_heap_list(&heap, (const uint64_t[]){one, one}, 2), array;
+    memcpy(&array, heap.bytes + (list + LIST_ITEMS - LOCK_HEAP_BASE), sizeof array);
+    lock_heap_put(&heap, queue + WORK_QUEUE_ASSIGNED, array, 8);
+    ck_assert(work_queue_count(&graph->types, queue, &count));
+    ck_assert_uint_eq(count, 12);
+}
+END_TEST
+
+/* A number that lacks a part is none. */
+START_TEST(damaged_queues)
+{
+    static const uint32_t ends[][2] = {{0, 3}, {0, 4}};
+    uint64_t items = lock_heap_queue(&heap, ends, 2, 8), queue = add_work_queue(items), segment, count = 99;
+    memcpy(&segment, heap.bytes + (items + QUEUE_HEAD - LOCK_HEAP_BASE), sizeof segment);
+    switch (_i) {
+    case 0:
+        lock_heap_put(&heap, segment + SEGMENT_NEXT, segment, 8);
+        break;
+    case 1:
+        lock_heap_put(&heap, segment + SEGMENT_NEXT, 0x10, 8);
+        break;
+    case 2:
+        lock_heap_put(&heap, segment + SEGMENT_MASK, UINT32_MAX, 4);
+        break;
+    case 3:
+        lock_heap_put(&heap, queue + WORK_QUEUE_NORMAL, 0, 8);
+        break;
+    default:
+        lock_heap_put(&heap, queue + WORK_QUEUE_ASSIGNED, items, 8); /* no array */
+    }
+    ck_assert(!work_queue_count(&graph->types, queue, &count));
+    ck_assert_uint_eq(count, 99);
+}
+END_TEST
+
+/* Adds the threads: all but the last are workers, and the first two of them run work items and wait. */
+static void add_workers(uint64_t queue, uint64_t pool)
+{
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread thread = {
+            .size = sizeof thread, .tid = 101 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+        uint64_t locals = lock_heap_object(&heap, LOCK_HEAP_LOCALS), own = lock_heap_object(&heap, LOCK_HEAP_STEALING);
+        lock_heap_put(&heap, locals + LOCALS_QUEUE, own, 8);
+        lock_heap_put(&heap, own + STEALING_HEAD, 10, 4);
+        lock_heap_put(&heap, own + STEALING_TAIL, i ? 9 : 15, 4);
+        cdacq_wait_graph_add_thread(graph, &thread);
+        graph->threads.items[i].is_worker = i + 1 < LOCK_HEAP_THREADS;
+        graph->threads.items[i].runs_work = i < 2;
+        if (i < 2) {
+            graph_take_pool_object(graph, locals, THREADING_WORKER_LOCALS);
+            graph_take_pool_object(graph, queue, THREADING_WORK_QUEUE);
+        }
+        graph_take_pool_object(graph, pool, THREADING_POOL);
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+}
+
+static struct cdacq_thread_pool described_pool(void)
+{
+    struct cdacq_thread_pool pool = {.size = sizeof pool};
+    ck_assert_int_eq(cdacq_wait_graph_get_thread_pool(graph, &pool, &error), CDACQ_OK);
+    return pool;
+}
+
+START_TEST(thread_pool)
+{
+    static const uint32_t ends[][2] = {{0, 7}};
+    uint64_t pool = lock_heap_object(&heap, LOCK_HEAP_POOL);
+    lock_heap_put(&heap, pool + POOL_MIN, 4, 2);
+    lock_heap_put(&heap, pool + POOL_MAX, 32767, 2);
+    enter(0, 1, 5);
+    lock_heap_block(&heap, 1, 2, 1);
+    lock_heap_block(&heap, 2, 3, 1); /* a worker that runs no item */
+    add_workers(add_work_queue(lock_heap_queue(&heap, ends, 1, 8)), pool);
+    struct cdacq_thread_pool found = described_pool();
+    ck_assert_uint_eq(found.object, pool);
+    ck_assert_uint_eq(found.workers, 5);
+    ck_assert_uint_eq(found.busy, 2);
+    ck_assert_uint_eq(found.waiting, 2);
+    ck_assert(found.has_limits && found.has_queued);
+    ck_assert_uint_eq(found.min_workers, 4);
+    ck_assert_uint_eq(found.max_workers, 32767);
+    ck_assert_uint_eq(found.queued, 7 + 5);
+}
+END_TEST
+
+/* Two pools, or two queues: the frames of one worker are wrong, and nobody knows which. */
+START_TEST(ambiguous_pool)
+{
+    static const uint32_t ends[][2] = {{0, 7}};
+    uint64_t queue = add_work_queue(lock_heap_queue(&heap, ends, 1, 8));
+    graph->pool.pool = _i ? 0 : lock_heap_object(&heap, LOCK_HEAP_POOL);
+    graph->pool.queue = _i ? add_work_queue(0) : 0;
+    add_workers(queue, lock_heap_object(&heap, LOCK_HEAP_POOL));
+    struct cdacq_thread_pool found = described_pool();
+    ck_assert_uint_eq(found.object, 0);
+    ck_assert(!found.has_limits && !found.has_queued);
+    ck_assert_uint_eq(found.workers, 5);
+}
+END_TEST
+
+START_TEST(no_thread_pool)
+{
+    struct cdacq_thread_pool pool = {.size = sizeof pool};
+    ck_assert_int_eq(cdacq_wait_graph_get_thread_pool(graph, &pool, &error), CDACQ_ERR_ARGUMENT); /* not complete */
+    complete();
+    ck_assert_uint_eq(described_pool().workers, 0);
+    ck_assert(!described_pool().has_queued);
+    ck_assert_int_eq(cdacq_wait_graph_get_thread_pool(graph, NULL, &error), CDACQ_ERR_ARGUMENT);
+}
+END_TEST
+
 /* A thread that joins itself: whether it has a timeout is what the C library's function says. */
 START_TEST(native_waits)
 {
@@ -721,6 +874,12 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, owners_that_have_ended, 0, 2);
     tcase_add_test(tc, threads_of_another_namespace);
     tcase_add_loop_test(tc, thread_without_a_stack, 0, 2);
+    tcase_add_loop_test(tc, queued_items, 0, (int)ARRAY_SIZE(queues));
+    tcase_add_test(tc, queues_of_each_kind);
+    tcase_add_loop_test(tc, damaged_queues, 0, 5);
+    tcase_add_test(tc, thread_pool);
+    tcase_add_loop_test(tc, ambiguous_pool, 0, 2);
+    tcase_add_test(tc, no_thread_pool);
     tcase_add_test(tc, monitors_of_net_11);
     tcase_add_test(tc, deadlock_through_tasks);
     tcase_add_test(tc, guessed_task);

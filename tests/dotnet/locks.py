@@ -25,11 +25,13 @@ import stack_run
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-WAYS = ["deadlocks", "waits", "healthy"]
+WAYS = ["deadlocks", "waits", "starved", "healthy"]
 WITH_HEAP = ["live", "full", "heap", "kernel"]
 WITHOUT_HEAP = ["mini", "triage"]
-LEAST = {"deadlocks": 14, "waits": 15, "healthy": 0}  # waits that the program tells of
+LEAST = {"deadlocks": 14, "waits": 15, "starved": 4, "healthy": 0}  # waits that the program tells of
 OF_THE_RUNTIME = {"handle"}  # waits of threads that the program does not know
+POOL = ["workers", "busy", "waiting", "min_workers", "max_workers", "queued"]
+STARVATION = "starvation, if it lasts"
 MANY = 5000
 DEADLOCK_SIGNATURE = "deadlock: "
 NO_CODE = "1000"  # an IP that is in no code: a snapshot needs one
@@ -40,6 +42,7 @@ class Facts:
 
     def __init__(self, lines):
         self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.timed, self.deadlocks, self.idle, self.ends = {}, {}, [], {}, {}, {}, {}, [], [], []
+        self.pool = None
         for word, *words in (line.split() for line in lines):
             if word == "thread":
                 self.threads[words[0]] = int(words[1])
@@ -57,6 +60,8 @@ class Facts:
                 self.timed[words[0]] = word == "timed"
             elif word == "ends":
                 self.ends.append(words[0])
+            elif word == "pool":
+                self.pool = dict(zip(POOL, map(int, words)))
             elif word == "deadlock":
                 self.deadlocks.append(words)
             elif word == "idle":
@@ -152,8 +157,17 @@ def compare_deadlocks(facts, report, whole):
     return wrong + (["a deadlock is there twice"] if len(set(found)) != len(found) else [])
 
 
+def compare_pool(facts, report, whole):
+    """A core without the heap has the workers' stacks, but not all that they wait for."""
+    pool, told = report["thread_pool"], facts.pool
+    if not told or pool == told:
+        return []
+    less = pool and pool["waiting"] <= told["waiting"] and all(pool[key] in (None, told[key]) for key in POOL if key != "waiting")
+    return [] if less and not whole else [f"the pool: {pool} instead of {told}"]
+
+
 def compare(facts, report, whole):
-    return compare_locks(facts, report, whole) + compare_waits(facts, report, whole) + compare_chains(facts, report, whole) + compare_deadlocks(facts, report, whole)
+    return compare_locks(facts, report, whole) + compare_waits(facts, report, whole) + compare_chains(facts, report, whole) + compare_deadlocks(facts, report, whole) + compare_pool(facts, report, whole)
 
 
 def ask(target):
@@ -189,7 +203,7 @@ def compare_snapshot(core):
     subprocess.run([TOOL, "snapshot", "--stacks", core, "-o", small, NO_CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
     whole, part = ask(core), ask(small)
     os.remove(small)
-    return [f"the {key} of the snapshot" for key in ("locks", "waits", "deadlocks") if whole[key] != part[key]]
+    return [f"the {key} of the snapshot" for key in ("locks", "waits", "deadlocks", "thread_pool") if whole[key] != part[key]]
 
 
 def check_texts(facts, pid):
@@ -210,6 +224,12 @@ def check_texts(facts, pid):
     if not any(f'"{name}"' in stacks[first:first + 200] for names in facts.deadlocks for name in names):
         wrong.append("the first stack is that of no deadlocked thread")
     return wrong, signature
+
+
+def check_starvation(pid):
+    texts = [subprocess.run([TOOL, "report", *options, str(pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
+             for options in ([], ["--brief"])]
+    return [f"no starvation: {text[:200]}" for text in texts if text.count(STARVATION) != 1]
 
 
 def command_of(work, runtime, configuration):
@@ -269,8 +289,8 @@ def check_signature(core):
 def test_way(work, runtime, way, every_kind):
     good = True
     with running(work, runtime, way) as (target, facts):
-        if len(facts.waits) < LEAST[way]:
-            raise lab.LabError(f"{way}: the program told of {len(facts.waits)} waits")
+        if len(facts.waits) < LEAST[way] or (way == "starved") != bool(facts.pool):
+            raise lab.LabError(f"{way}: the program told of {len(facts.waits)} waits, and of the pool {facts.pool}")
         for kind in ["live", *WITHOUT_HEAP, "heap", "full", "kernel"] if every_kind else ["live", "mini", "kernel"]:
             core = target.pid if kind == "live" else target.kernel_core() if kind == "kernel" else target.createdump(kind)
             report = ask(core)
@@ -283,6 +303,8 @@ def test_way(work, runtime, way, every_kind):
                 wrong += check_signature(core)
             if kind == "live" and way == "deadlocks":
                 wrong += check_texts(facts, target.pid)[0]
+            if kind == "live" and way == "starved":
+                wrong += check_starvation(target.pid)
             say(not wrong, f"{runtime} {way} {kind}: {len(facts.held)} locks, {len(facts.waits)} waits, {len(facts.deadlocks)} deadlocks", wrong)
             good &= not wrong
             if kind != "live":

@@ -1,5 +1,6 @@
 /*
- * fuzz_locks.c: the waits of a small heap of threads, locks and tasks with words overwritten, and GC info. The first
+ * fuzz_locks.c: the waits of a small heap of threads, locks, tasks and queues of a thread pool with words overwritten,
+ * and GC info. The first
  * byte is an offset in the code of the GC info; then, words of five bytes each: a place (2), and a value (3), which is
  * a number or the address of something in the heap. Every graph is completed, with no more waits than threads.
  */
@@ -46,17 +47,34 @@ static void add_iterator(struct lock_heap *heap, uint64_t box, uint64_t task)
     lock_heap_put(heap, task + TASK_CONTINUATION, own, 8);
 }
 
-/* Two threads that wait for each other, one of them through a task, and others for an async method. */
-static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, uint64_t ret_tasks[3], uint64_t *ret_event)
+/* Queues of the pool. Returns what a worker has of them. */
+static uint64_t add_pool(struct lock_heap *heap, struct cdacq_wait_graph *graph)
 {
-    uint64_t event = *ret_event = lock_heap_object(heap, LOCK_HEAP_EVENT);
-    uint64_t outer = ret_tasks[0] = lock_heap_object(heap, LOCK_HEAP_TASK);
-    uint64_t inner = ret_tasks[1] = lock_heap_object(heap, LOCK_HEAP_OTHER);
+    static const uint32_t ends[][2] = {{2, 32}, {0, 5}};
+    uint64_t queue = lock_heap_object(heap, LOCK_HEAP_WORK_QUEUE), locals = lock_heap_object(heap, LOCK_HEAP_LOCALS);
+    uint64_t items = lock_heap_queue(heap, ends, 2, 32);
+    lock_heap_put(heap, queue + WORK_QUEUE_NORMAL, items, 8);
+    lock_heap_put(heap, queue + WORK_QUEUE_ASSIGNED, lock_heap_list(heap, &items, 1), 8);
+    lock_heap_put(heap, locals + LOCALS_QUEUE, lock_heap_object(heap, LOCK_HEAP_STEALING), 8);
+    graph->pool.queue = queue;
+    graph->pool.pool = lock_heap_object(heap, LOCK_HEAP_POOL);
+    return locals;
+}
+
+struct arranged {
+    uint64_t tasks[3], event, locals;
+};
+
+/* Two threads that wait for each other, one of them through a task, and others for an async method. */
+static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, struct arranged *ret)
+{
+    uint64_t event = ret->event = lock_heap_object(heap, LOCK_HEAP_EVENT);
+    uint64_t outer = ret->tasks[0] = lock_heap_object(heap, LOCK_HEAP_TASK);
+    uint64_t inner = ret->tasks[1] = lock_heap_object(heap, LOCK_HEAP_OTHER);
     uint64_t action = lock_heap_object(heap, LOCK_HEAP_DELEGATE), lock = lock_heap_object(heap, LOCK_HEAP_LOCK);
-    (void)graph;
-    ret_tasks[2] = lock_heap_object(heap, LOCK_HEAP_BOX);
-    add_iterator(heap, ret_tasks[2], lock_heap_object(heap, LOCK_HEAP_ANY));
-    lock_heap_put(heap, ret_tasks[2] + TASK_CONTINUATION, event, 8);
+    ret->tasks[2] = lock_heap_object(heap, LOCK_HEAP_BOX);
+    add_iterator(heap, ret->tasks[2], lock_heap_object(heap, LOCK_HEAP_ANY));
+    lock_heap_put(heap, ret->tasks[2] + TASK_CONTINUATION, event, 8);
     lock_heap_put(heap, action + DELEGATE_TARGET, outer, 8);
     lock_heap_put(heap, outer + TASK_CONTINUATION, event, 8);
     lock_heap_put(heap, inner + TASK_CONTINUATION, lock_heap_list(heap, (const uint64_t[]){lock, action}, 2), 8);
@@ -66,6 +84,7 @@ static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, uint
     lock_heap_block(heap, 1, 2, 0);
     lock_heap_hold(heap, 3, 3, 0, 2);
     lock_heap_block(heap, 2, 3, 0);
+    ret->locals = add_pool(heap, graph);
 }
 
 static int count(const struct cdacq_wait *wait, void *context)
@@ -87,7 +106,7 @@ static int check_deadlock(const struct cdacq_deadlock *deadlock, void *context)
     return 0;
 }
 
-static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, const uint64_t tasks[3], uint64_t event)
+static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, const struct arranged *arranged)
 {
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
         const struct cdacq_thread thread = {
@@ -95,13 +114,15 @@ static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, 
         cdacq_wait_graph_add_thread(graph, &thread);
         graph->current.roles = 1u << WAIT_ROLE_EVENT | 1u << WAIT_ROLE_TASK;
         graph->current.candidates[WAIT_ROLE_EVENT] =
-            (struct wait_candidate){.object = event, .by = CDACQ_WAIT_BY_FRAME};
+            (struct wait_candidate){.object = arranged->event, .by = CDACQ_WAIT_BY_FRAME};
         graph->current.candidates[WAIT_ROLE_TASK] =
-            (struct wait_candidate){.object = tasks[i % 3], .by = CDACQ_WAIT_BY_SCAN};
+            (struct wait_candidate){.object = arranged->tasks[i % 3], .by = CDACQ_WAIT_BY_SCAN};
         struct task_link *run = task_links_append_items(&graph->runs, 1);
         if (!run)
             abort();
-        *run = (struct task_link){.waiter = tasks[1], .other = 1};
+        *run = (struct task_link){.waiter = arranged->tasks[1], .other = 1};
+        graph->threads.items[i].is_worker = graph->threads.items[i].runs_work = i & 1;
+        graph->threads.items[i].worker_locals = arranged->locals;
     }
 }
 
@@ -111,20 +132,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cdacq_wait_graph *graph;
     struct cdacq_error error;
     struct gc_slots slots = {0};
-    uint64_t tasks[3], event;
+    struct cdacq_thread_pool pool = {.size = sizeof pool};
+    struct arranged arranged;
     unsigned waits = 0;
     lock_heap_init(&heap);
     uint64_t gc_info = heap.end + 1024;
     if (cdacq_wait_graph_create(&heap.session, &graph, &error) < 0)
         abort();
-    arrange(&heap, graph, tasks, &event);
+    arrange(&heap, graph, &arranged);
     for (size_t i = 0; i < WORDS_MAX && 1 + i * WORD + WORD <= size; i++)
         overwrite(&heap, data + 1 + i * WORD);
     memcpy(heap.bytes + (gc_info - LOCK_HEAP_BASE), data, MIN(size, (size_t)1024));
-    add_threads(&heap, graph, tasks, event);
+    add_threads(&heap, graph, &arranged);
     (void)cdacq_wait_graph_complete(graph, &error);
     (void)cdacq_wait_graph_visit_waits(graph, count, &waits, &error);
     (void)cdacq_wait_graph_visit_deadlocks(graph, check_deadlock, NULL, &error);
+    if (cdacq_wait_graph_get_thread_pool(graph, &pool, &error) < 0 || pool.busy > pool.workers ||
+        pool.waiting > pool.busy)
+        abort();
     for (unsigned version = 2; version <= 4 && size > 1; version++) {
         reader_begin(&heap.session.reader.raw, FUEL_LOOKUP);
         if (!gc_slots_read(&heap.session.reader, gc_info + 1, version, data[0], data[0] & 1, &slots) && slots.count)

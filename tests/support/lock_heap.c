@@ -34,6 +34,18 @@ static const struct heap_field {
     {LOCK_HEAP_MACHINE, "<>1__state", MACHINE_STATE, ELEMENT_I4},
     {LOCK_HEAP_CONTINGENT, "m_cancellationToken", CONTINGENT_TOKEN, ELEMENT_VALUETYPE},
     {LOCK_HEAP_CONTINGENT, "m_parent", CONTINGENT_PARENT, ELEMENT_CLASS},
+    {LOCK_HEAP_POOL, "_minThreads", POOL_MIN, ELEMENT_I2},
+    {LOCK_HEAP_POOL, "_maxThreads", POOL_MAX, ELEMENT_I2},
+    {LOCK_HEAP_WORK_QUEUE, "workItems", WORK_QUEUE_NORMAL, ELEMENT_CLASS},
+    {LOCK_HEAP_WORK_QUEUE, "highPriorityWorkItems", WORK_QUEUE_HIGH, ELEMENT_CLASS},
+    {LOCK_HEAP_WORK_QUEUE, "_assignableWorkItemQueues", WORK_QUEUE_ASSIGNED, ELEMENT_CLASS},
+    {LOCK_HEAP_LOCALS, "workStealingQueue", LOCALS_QUEUE, ELEMENT_CLASS},
+    {LOCK_HEAP_STEALING, "m_headIndex", STEALING_HEAD, ELEMENT_I4},
+    {LOCK_HEAP_STEALING, "m_tailIndex", STEALING_TAIL, ELEMENT_I4},
+    {LOCK_HEAP_QUEUE, "_head", QUEUE_HEAD, ELEMENT_CLASS},
+    {LOCK_HEAP_SEGMENT, "_nextSegment", SEGMENT_NEXT, ELEMENT_CLASS},
+    {LOCK_HEAP_SEGMENT, "_slotsMask", SEGMENT_MASK, ELEMENT_I4},
+    {LOCK_HEAP_SEGMENT, "_headAndTail", SEGMENT_ENDS, ELEMENT_VALUETYPE},
 };
 
 static const char *const type_names[LOCK_HEAP_TYPES][2] = {
@@ -51,11 +63,18 @@ static const char *const type_names[LOCK_HEAP_TYPES][2] = {
     {"N", "<M>d__0"},
     {"", "ContingentProperties"},
     {"System.Threading", "CancellationTokenSource"},
+    {"System.Threading", "PortableThreadPool"},
+    {"System.Threading", "ThreadPoolWorkQueue"},
+    {"System.Threading", "ThreadPoolWorkQueueThreadLocals"},
+    {"", "WorkStealingQueue"},
+    {"System.Collections.Concurrent", "ConcurrentQueue`1"},
+    {"System.Collections.Concurrent", "ConcurrentQueueSegment`1"},
 };
 
 enum {
     FIRST_TYPE = 2,
     OBJECT_SIZE = 72, /* with the header */
+    CACHE_LINE = 64,
     MT_INSTANCE = 0x10,
 };
 
@@ -201,6 +220,21 @@ uint64_t lock_heap_list(struct lock_heap *heap, const uint64_t *objects, uint32_
     lock_heap_put(heap, list + LIST_ITEMS, items, 8);
     lock_heap_put(heap, list + LIST_SIZE, count, 4);
     return list;
+}
+
+uint64_t lock_heap_queue(struct lock_heap *heap, const uint32_t (*ends)[2], size_t count, uint32_t slots)
+{
+    uint64_t queue = lock_heap_object(heap, LOCK_HEAP_QUEUE), link = queue + QUEUE_HEAD;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t segment = lock_heap_object(heap, LOCK_HEAP_SEGMENT);
+        allocate(heap, 3 * CACHE_LINE); /* the end of the segment: an object is smaller */
+        lock_heap_put(heap, link, segment, 8);
+        lock_heap_put(heap, segment + SEGMENT_MASK, slots - 1, 4);
+        lock_heap_put(heap, segment + SEGMENT_ENDS + CACHE_LINE, ends[i][0], 4);
+        lock_heap_put(heap, segment + SEGMENT_ENDS + 2 * CACHE_LINE, ends[i][1] + (i + 1 < count ? 2 * slots : 0), 4);
+        link = segment + SEGMENT_NEXT;
+    }
+    return queue;
 }
 
 void lock_heap_hold(struct lock_heap *heap, unsigned monitor, int owner, uint32_t recursion, uint32_t waiters)

@@ -31,6 +31,12 @@ enum lock_heap_type {
     LOCK_HEAP_MACHINE, /* of the program */
     LOCK_HEAP_CONTINGENT,
     LOCK_HEAP_SOURCE, /* a CancellationTokenSource */
+    LOCK_HEAP_POOL,
+    LOCK_HEAP_WORK_QUEUE,
+    LOCK_HEAP_LOCALS, /* of a worker of the pool */
+    LOCK_HEAP_STEALING,
+    LOCK_HEAP_QUEUE, /* a ConcurrentQueue */
+    LOCK_HEAP_SEGMENT,
     LOCK_HEAP_TYPES
 };
 
@@ -53,6 +59,18 @@ enum {
     DELEGATE_TARGET = 8,
     FREE_WORDS = 48, /* of a BOX or MACHINE: first what it awaits, then another variable, or in its place: */
     MACHINE_STATE = 56,
+    POOL_MIN = 8,
+    POOL_MAX = 10,
+    WORK_QUEUE_NORMAL = 8,
+    WORK_QUEUE_HIGH = 16,
+    WORK_QUEUE_ASSIGNED = 24,
+    LOCALS_QUEUE = 8,
+    STEALING_HEAD = 8,
+    STEALING_TAIL = 12,
+    QUEUE_HEAD = 8,
+    SEGMENT_NEXT = 8,
+    SEGMENT_MASK = 16,
+    SEGMENT_ENDS = 24,
 };
 
 struct lock_heap {
@@ -78,6 +96,12 @@ uint64_t lock_heap_object(struct lock_heap *heap, enum lock_heap_type type);
 
 /* A List<T> of objects. */
 uint64_t lock_heap_list(struct lock_heap *heap, const uint64_t *objects, uint32_t count);
+
+/*
+ * A ConcurrentQueue of `count` segments of `slots` slots, a power of two; `ends` are the head and the tail of each. The
+ * segment that another one follows is frozen.
+ */
+uint64_t lock_heap_queue(struct lock_heap *heap, const uint32_t (*ends)[2], size_t count, uint32_t slots);
 
 /* Thread `owner` (-1: none) holds a monitor, entered 1 + `recursion` times; `waiters` wait. */
 void lock_heap_hold(struct lock_heap *heap, unsigned monitor, int owner, uint32_t recursion, uint32_t waiters);

@@ -8,6 +8,7 @@
 //   timed NAME                     its wait has a timeout
 //   endless NAME                   it has none
 //   ends NAME                      its wait has a timeout, shown or not, or a token that can be cancelled
+//   pool WORKERS BUSY WAITING MIN MAX QUEUED
 //   deadlock NAME...               the threads of a cycle, in the order of the waits
 //   READY PID
 using System.Runtime;
@@ -82,6 +83,9 @@ static class Program
                 break;
             case "waits":
                 Waits.All();
+                break;
+            case "starved":
+                Starved.All();
                 break;
             case "healthy":
                 Healthy.All();

@@ -1,0 +1,103 @@
+#include "contracts/threading/thread_pool.h"
+
+#include "contracts/objects/object.h"
+
+enum {
+    SEGMENTS_MAX = 64 * 1024, /* of a ConcurrentQueue: each but the first few has a million slots */
+    ASSIGNED_MAX = 4096,      /* queues that are those of some workers */
+    CACHE_LINE = 64,          /* by which PaddedHeadAndTail keeps its fields apart */
+    CACHE_LINE_ARM64 = 128,
+};
+
+bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struct thread_pool_limits *ret)
+{
+    uint64_t min, max;
+    if (!threading_read(types, pool, THREADING_POOL_MIN, &min) ||
+        !threading_read(types, pool, THREADING_POOL_MAX, &max))
+        return false;
+    *ret = (struct thread_pool_limits){.min = (uint32_t)min, .max = (uint32_t)max};
+    return true;
+}
+
+/* The used slots of a segment. The ends count up without bound; a segment that is full is frozen by a higher tail. */
+static bool count_segment(struct threading_types *types, uint64_t segment, uint64_t *ret)
+{
+    struct field_reader *reader = types->cache->reader;
+    unsigned line = reader->layout->architecture == ARCHITECTURE_ARM64 ? CACHE_LINE_ARM64 : CACHE_LINE;
+    uint64_t mask, ends;
+    if (!threading_read(types, segment, THREADING_SEGMENT_MASK, &mask) ||
+        !threading_field_address(types, segment, THREADING_SEGMENT_ENDS, &ends))
+        return false;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    uint32_t head = read_u32(&reader->raw, ends + line), tail = read_u32(&reader->raw, ends + UINT64_C(2) * line);
+    if (reader_leave(&reader->raw, &outer).status < 0 || mask > INT32_MAX || mask & (mask + 1))
+        return false;
+    uint32_t slots = (uint32_t)mask + 1;
+    bool is_empty = head == tail || head == tail - slots * 2;
+    uint32_t used = (tail - head) & (uint32_t)mask;
+    *ret = is_empty ? 0 : used ? used : slots;
+    return true;
+}
+
+static bool count_queue(struct threading_types *types, uint64_t queue, uint64_t *ret)
+{
+    uint64_t segment, count, sum = 0;
+    if (!threading_read(types, queue, THREADING_QUEUE_HEAD, &segment))
+        return false;
+    for (unsigned i = 0; segment; i++) {
+        if (i == SEGMENTS_MAX || !count_segment(types, segment, &count) ||
+            !threading_read(types, segment, THREADING_SEGMENT_NEXT, &segment))
+            return false;
+        sum += count;
+    }
+    *ret = sum;
+    return true;
+}
+
+/* The queues of which each is that of some workers, on machines with many processors. */
+static bool count_assigned(struct threading_types *types, uint64_t queues, uint64_t *ret)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct object_array array;
+    uint64_t count, sum = 0;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    bool is_array = object_array_read(reader, queues, &array) && array.element_size == reader->raw.pointer_size;
+    if (reader_leave(&reader->raw, &outer).status < 0 || !is_array || array.count > ASSIGNED_MAX)
+        return false;
+    for (uint32_t i = 0; i < array.count; i++) {
+        outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+        uint64_t queue = read_pointer(&reader->raw, array.elements + (uint64_t)i * reader->raw.pointer_size);
+        if (reader_leave(&reader->raw, &outer).status < 0 || !count_queue(types, queue, &count))
+            return false;
+        sum += count;
+    }
+    *ret = sum;
+    return true;
+}
+
+bool work_queue_count(struct threading_types *types, uint64_t queue, uint64_t *ret)
+{
+    uint64_t normal, high, low, assigned, counts[4] = {0};
+    if (!threading_read(types, queue, THREADING_WORK_QUEUE_NORMAL, &normal) ||
+        !threading_read_optional(types, queue, THREADING_WORK_QUEUE_HIGH, &high) ||
+        !threading_read_optional(types, queue, THREADING_WORK_QUEUE_LOW, &low) ||
+        !threading_read_optional(types, queue, THREADING_WORK_QUEUE_ASSIGNED, &assigned))
+        return false;
+    if (!count_queue(types, normal, &counts[0]) || (high && !count_queue(types, high, &counts[1])) ||
+        (low && !count_queue(types, low, &counts[2])) || (assigned && !count_assigned(types, assigned, &counts[3])))
+        return false;
+    *ret = counts[0] + counts[1] + counts[2] + counts[3];
+    return true;
+}
+
+bool worker_queue_count(struct threading_types *types, uint64_t locals, uint64_t *ret)
+{
+    uint64_t queue, head, tail;
+    if (!threading_read(types, locals, THREADING_WORKER_QUEUE, &queue) ||
+        !threading_read(types, queue, THREADING_STEALING_HEAD, &head) ||
+        !threading_read(types, queue, THREADING_STEALING_TAIL, &tail))
+        return false;
+    int32_t count = (int32_t)((uint32_t)tail - (uint32_t)head); /* below 0 while a worker takes the last one */
+    *ret = count > 0 ? (uint64_t)count : 0;
+    return true;
+}

@@ -1,0 +1,27 @@
+/*
+ * thread_pool.h: the runtime's own thread pool: how many workers it may have, and how many work items wait in its
+ * queues. Every worker takes from the pool's queues; it has one of its own besides, from which others can steal.
+ * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{PortableThreadPool,
+ * ThreadPoolWorkQueue}.cs; Collections/Concurrent/ConcurrentQueue{,Segment}.cs.
+ */
+#ifndef CDACQ_CONTRACTS_THREADING_THREAD_POOL_H
+#define CDACQ_CONTRACTS_THREADING_THREAD_POOL_H
+
+#include "contracts/threading/threading_types.h"
+
+struct thread_pool_limits {
+    uint32_t min, max; /* of workers; above the first, the pool starts them slowly */
+};
+
+/* Each is false, and leaves *ret untouched, if something cannot be read. */
+
+/* `pool` must be of THREADING_POOL. */
+bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struct thread_pool_limits *ret);
+
+/* The work items in the pool's queues, without those of the workers. `queue` must be of THREADING_WORK_QUEUE. */
+bool work_queue_count(struct threading_types *types, uint64_t queue, uint64_t *ret);
+
+/* Those in a worker's own queue. `locals` must be of THREADING_WORKER_LOCALS. */
+bool worker_queue_count(struct threading_types *types, uint64_t locals, uint64_t *ret);
+
+#endif

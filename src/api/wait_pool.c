@@ -1,0 +1,76 @@
+/*
+ * wait_pool.c: what the thread pool does: how many of its workers run work items, how many of these wait, and how many
+ * items are queued. A pool all of whose workers wait, while items are queued, starves.
+ */
+#include "contracts/threading/thread_pool.h"
+#include "src/api/wait_graph.h"
+#include "util/sized.h"
+
+static void take_once(struct graph_pool *pool, uint64_t *known, uint64_t object)
+{
+    pool->ambiguous |= *known && *known != object;
+    *known = object;
+}
+
+void graph_take_pool_object(struct cdacq_wait_graph *graph, uint64_t object, enum threading_type type)
+{
+    if (type == THREADING_POOL)
+        take_once(&graph->pool, &graph->pool.pool, object);
+    else if (type == THREADING_WORK_QUEUE)
+        take_once(&graph->pool, &graph->pool.queue, object);
+    else if (type == THREADING_WORKER_LOCALS)
+        graph->threads.items[graph->threads.count - 1].worker_locals = object;
+}
+
+/* The items of all queues. False if one of them is not known: a part of the number says little. */
+static bool count_queued(struct cdacq_wait_graph *graph, uint64_t *ret)
+{
+    uint64_t count, sum;
+    if (!graph->pool.queue || graph->pool.ambiguous || !work_queue_count(&graph->types, graph->pool.queue, &sum))
+        return false;
+    for (size_t i = 0; i < graph->threads.count; i++) {
+        const struct graph_thread *thread = &graph->threads.items[i];
+        if (!thread->runs_work)
+            continue;
+        if (!worker_queue_count(&graph->types, thread->worker_locals, &count))
+            return false;
+        sum += count;
+    }
+    *ret = sum;
+    return true;
+}
+
+static void count_workers(const struct cdacq_wait_graph *graph, struct cdacq_thread_pool *pool)
+{
+    for (size_t i = 0; i < graph->threads.count; i++) {
+        pool->workers += graph->threads.items[i].is_worker;
+        pool->busy += graph->threads.items[i].runs_work;
+    }
+    for (size_t i = 0; i < graph->waits.count; i++) /* a thread has one wait at most */
+        pool->waiting += graph->threads.items[graph->waits.items[i].thread].runs_work;
+}
+
+void graph_describe_pool(struct cdacq_wait_graph *graph)
+{
+    struct cdacq_thread_pool *pool = &graph->pool.described;
+    struct thread_pool_limits limits;
+    count_workers(graph, pool);
+    pool->object = graph->pool.ambiguous ? 0 : graph->pool.pool;
+    pool->has_limits = pool->object && thread_pool_read_limits(&graph->types, pool->object, &limits);
+    if (pool->has_limits) {
+        pool->min_workers = limits.min;
+        pool->max_workers = limits.max;
+    }
+    pool->has_queued = count_queued(graph, &pool->queued);
+}
+
+enum cdacq_status cdacq_wait_graph_get_thread_pool(const struct cdacq_wait_graph *graph, struct cdacq_thread_pool *ret,
+                                                   struct cdacq_error *err)
+{
+    enum cdacq_status status = sized_check(ret, "struct cdacq_thread_pool", err);
+    if (status == CDACQ_OK && (!graph || !graph->completed))
+        status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "no graph, or it is not complete");
+    if (status == CDACQ_OK)
+        sized_copy(ret, &graph->pool.described, sizeof graph->pool.described);
+    return status;
+}

@@ -1,0 +1,38 @@
+using static Locks.Program;
+
+namespace Locks;
+
+/// All workers of the thread pool wait for what never happens, and work items are queued: in the pool's queues and in
+/// those of the workers.
+static class Starved
+{
+    const int Own = 3, Common = 30;
+
+    public static void All()
+    {
+        int workers = Math.Max(4, Environment.ProcessorCount); // the pool refuses less
+        ThreadPool.SetMinThreads(workers, workers);
+        ThreadPool.SetMaxThreads(workers, workers);
+        var never = new TaskCompletionSource();
+        Known("Never", never.Task);
+        var begun = new CountdownEvent(workers);
+        for (int i = 0; i < workers; i++)
+        {
+            string name = $"Worker{i}";
+            ThreadPool.QueueUserWorkItem(_ =>
+            {
+                Here(name);
+                for (int k = 0; k < Own; k++)
+                    Task.Run(() => { });
+                begun.Signal();
+                never.Task.Wait();
+            });
+            Say($"wait {name} task Never");
+        }
+        begun.Wait();
+        for (int i = 0; i < Common; i++)
+            ThreadPool.QueueUserWorkItem(_ => { });
+        Thread.Sleep(500);
+        Say($"pool {workers} {workers} {workers} {workers} {workers} {ThreadPool.PendingWorkItemCount}");
+    }
+}
