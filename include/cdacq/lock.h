@@ -139,7 +139,7 @@ struct cdacq_thread_pool {
     uint64_t object;      /* the PortableThreadPool; 0: not known */
     uint32_t workers;     /* threads that run work items; 0: none was found, and nothing else is known */
     uint32_t busy;        /* of these: run an item now */
-    uint32_t waiting;     /* of those that are busy: have a wait */
+    uint32_t waiting;     /* of those that are busy: sleep, or wait for something */
     bool has_limits;      /* the next two are known */
     uint32_t min_workers; /* so many are started at once, others slowly */
     uint32_t max_workers;

@@ -398,7 +398,7 @@ class ThreadPool(NamedTuple):
     busy: int
     """Workers that run a work item."""
     waiting: int
-    """Of these, those that have a wait."""
+    """Of these, those that sleep or wait for something."""
     min_workers: int | None
     max_workers: int | None
     queued: int | None

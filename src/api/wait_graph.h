@@ -25,6 +25,7 @@ struct graph_thread {
     uint32_t managed_id;
     int tid;
     const char *name;       /* NULL: not known */
+    bool is_waiting;        /* the runtime says so: it sleeps, waits or joins */
     bool is_worker;         /* of the thread pool */
     bool runs_work;         /* and it runs a work item */
     uint64_t worker_locals; /* its THREADING_WORKER_LOCALS, if it runs one; 0: not found */

@@ -43,11 +43,15 @@ static bool count_queued(struct cdacq_wait_graph *graph, uint64_t *ret)
 static void count_workers(const struct cdacq_wait_graph *graph, struct cdacq_thread_pool *pool)
 {
     for (size_t i = 0; i < graph->threads.count; i++) {
-        pool->workers += graph->threads.items[i].is_worker;
-        pool->busy += graph->threads.items[i].runs_work;
+        const struct graph_thread *thread = &graph->threads.items[i];
+        pool->workers += thread->is_worker;
+        pool->busy += thread->runs_work;
+        pool->waiting += thread->runs_work && thread->is_waiting;
     }
-    for (size_t i = 0; i < graph->waits.count; i++) /* a thread has one wait at most */
-        pool->waiting += graph->threads.items[graph->waits.items[i].thread].runs_work;
+    for (size_t i = 0; i < graph->waits.count; i++) { /* one for each thread at most */
+        const struct graph_thread *thread = &graph->threads.items[graph->waits.items[i].thread];
+        pool->waiting += thread->runs_work && !thread->is_waiting;
+    }
 }
 
 void graph_describe_pool(struct cdacq_wait_graph *graph)

@@ -106,6 +106,7 @@ void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cd
         .managed_id = copy.managed_id,
         .tid = copy.tid,
         .name = copy.name ? arena_string(&graph->arena, copy.name, strlen(copy.name)) : NULL,
+        .is_waiting = copy.state & CDACQ_THREAD_WAITING,
     };
     size_t index = graph->threads.count;
     (void)append_thread(graph, &item);

@@ -589,12 +589,19 @@ START_TEST(damaged_queues)
 }
 END_TEST
 
+static unsigned sleeping; /* threads of which the runtime says so: a bit for each */
+
 /* Adds the threads: all but the last are workers, and the first two of them run work items and wait. */
 static void add_workers(uint64_t queue, uint64_t pool)
 {
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
         const struct cdacq_thread thread = {
-            .size = sizeof thread, .tid = 101 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+            .size = sizeof thread,
+            .tid = 101 + (int)i,
+            .thread = heap.threads[i],
+            .managed_id = i + 1,
+            .state = sleeping >> i & 1 ? CDACQ_THREAD_WAITING : 0,
+        };
         uint64_t locals = lock_heap_object(&heap, LOCK_HEAP_LOCALS), own = lock_heap_object(&heap, LOCK_HEAP_STEALING);
         lock_heap_put(&heap, locals + LOCALS_QUEUE, own, 8);
         lock_heap_put(&heap, own + STEALING_HEAD, 10, 4);
@@ -625,8 +632,8 @@ START_TEST(thread_pool)
     lock_heap_put(&heap, pool + POOL_MIN, 4, 2);
     lock_heap_put(&heap, pool + POOL_MAX, 32767, 2);
     enter(0, 1, 5);
-    lock_heap_block(&heap, 1, 2, 1);
     lock_heap_block(&heap, 2, 3, 1); /* a worker that runs no item */
+    sleeping = 1u << 1 | 1u << 3 | 1u << 0;
     add_workers(add_work_queue(lock_heap_queue(&heap, ends, 1, 8)), pool);
     struct cdacq_thread_pool found = described_pool();
     ck_assert_uint_eq(found.object, pool);

@@ -2,11 +2,12 @@ using static Locks.Program;
 
 namespace Locks;
 
-/// All workers of the thread pool wait for what never happens, and work items are queued: in the pool's queues and in
-/// those of the workers.
+/// All workers of the thread pool sleep or wait for what never happens, and work items are queued: in the pool's queues
+/// and in those of the workers.
 static class Starved
 {
     const int Own = 3, Common = 30;
+    const string Sleeper = "Worker0";
 
     public static void All()
     {
@@ -25,9 +26,12 @@ static class Starved
                 for (int k = 0; k < Own; k++)
                     Task.Run(() => { });
                 begun.Signal();
+                if (name == Sleeper)
+                    Thread.Sleep(Timeout.Infinite);
                 never.Task.Wait();
             });
-            Say($"wait {name} task Never");
+            if (name != Sleeper)
+                Say($"wait {name} task Never");
         }
         begun.Wait();
         for (int i = 0; i < Common; i++)
