@@ -2,8 +2,8 @@
  * threading_types.h: which objects are of the core library's types that threads wait for, and the fields of those
  * types, by name. Both are remembered, so that thousands of threads cost one look into the metadata.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,ManualResetEventSlim,
- * SemaphoreSlim,WaitHandle,PortableThreadPool,ThreadPoolWorkQueue}.cs, Tasks/{Task,TaskContinuation}.cs,
- * src/libraries/System.Private.CoreLib/src/System/Collections/Concurrent/ConcurrentQueue{,Segment}.cs;
+ * SemaphoreSlim,WaitHandle,ReaderWriterLockSlim,PortableThreadPool,ThreadPoolWorkQueue}.cs,
+ * Tasks/{Task,TaskContinuation}.cs; src/libraries/System.Private.CoreLib/src/System/Collections/Concurrent/ConcurrentQueue{,Segment}.cs;
  * src/coreclr/System.Private.CoreLib/src/System/{Delegate.CoreCLR,Threading/Thread.CoreCLR}.cs.
  */
 #ifndef CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
@@ -27,6 +27,7 @@ enum threading_type {
     THREADING_AWAIT,         /* System.Threading.Tasks.AwaitTaskContinuation */
     THREADING_CONTINUE_WITH, /* System.Threading.Tasks.ContinueWithTaskContinuation */
     THREADING_CANCELLATION,  /* System.Threading.CancellationTokenSource: all that a CancellationToken has */
+    THREADING_READER_WRITER, /* System.Threading.ReaderWriterLockSlim */
     THREADING_POOL,          /* System.Threading.PortableThreadPool */
     THREADING_WORK_QUEUE,    /* System.Threading.ThreadPoolWorkQueue: the queues of the pool */
     THREADING_WORKER_LOCALS, /* System.Threading.ThreadPoolWorkQueueThreadLocals: what a worker of the pool has */
@@ -63,6 +64,17 @@ enum threading_field {
     THREADING_AWAIT_ACTION,
     THREADING_CONTINUE_WITH_TASK,
     THREADING_ALL_TASKS,
+    THREADING_RW_OWNERS,
+    THREADING_RW_WRITER, /* an id of the runtime, or -1; so is the next */
+    THREADING_RW_UPGRADER,
+    THREADING_RW_WAIT_READ, /* numbers of threads */
+    THREADING_RW_WAIT_WRITE,
+    THREADING_RW_WAIT_UPGRADEABLE,
+    THREADING_RW_WAIT_UPGRADE,
+    THREADING_RW_READ_EVENT, /* WaitHandles, or null */
+    THREADING_RW_WRITE_EVENT,
+    THREADING_RW_UPGRADEABLE_EVENT,
+    THREADING_RW_UPGRADE_EVENT,
     THREADING_POOL_MIN,
     THREADING_POOL_MAX,
     THREADING_WORK_QUEUE_NORMAL, /* a ConcurrentQueue<object>; so are the next two, which a version may lack */

@@ -15,6 +15,9 @@ static const struct {
     {"System.Threading", "Lock", "TryEnterSlow", WAIT_ROLE_LOCK},
     {"System.Threading", "Lock", "Enter*", WAIT_ROLE_LOCK},
     {"System.Threading", "Lock", "TryEnter*", WAIT_ROLE_LOCK},
+    {"System.Threading", "ReaderWriterLockSlim", "WaitOnEvent", WAIT_ROLE_READER_WRITER},
+    {"System.Threading", "ReaderWriterLockSlim", "Enter*", WAIT_ROLE_READER_WRITER},
+    {"System.Threading", "ReaderWriterLockSlim", "TryEnter*", WAIT_ROLE_READER_WRITER},
     {"System.Threading", "ManualResetEventSlim", "Wait", WAIT_ROLE_EVENT},
     {"System.Threading", "SemaphoreSlim", "Wait*", WAIT_ROLE_SEMAPHORE},
     {"System.Threading.Tasks", "Task", "Wait", WAIT_ROLE_TASK},
@@ -35,10 +38,15 @@ static const struct {
 enum threading_type wait_role_type(enum wait_role role)
 {
     static const enum threading_type types[WAIT_ROLE_COUNT] = {
-        [WAIT_ROLE_LOCK] = THREADING_LOCK,           [WAIT_ROLE_EVENT] = THREADING_EVENT,
-        [WAIT_ROLE_SEMAPHORE] = THREADING_SEMAPHORE, [WAIT_ROLE_TASK] = THREADING_TASK,
-        [WAIT_ROLE_TASKS] = THREADING_LIST,          [WAIT_ROLE_JOIN] = THREADING_THREAD,
-        [WAIT_ROLE_HANDLE] = THREADING_WAIT_HANDLE,  [WAIT_ROLE_RUNS_TASK] = THREADING_TASK,
+        [WAIT_ROLE_LOCK] = THREADING_LOCK,
+        [WAIT_ROLE_EVENT] = THREADING_EVENT,
+        [WAIT_ROLE_SEMAPHORE] = THREADING_SEMAPHORE,
+        [WAIT_ROLE_TASK] = THREADING_TASK,
+        [WAIT_ROLE_TASKS] = THREADING_LIST,
+        [WAIT_ROLE_JOIN] = THREADING_THREAD,
+        [WAIT_ROLE_HANDLE] = THREADING_WAIT_HANDLE,
+        [WAIT_ROLE_RUNS_TASK] = THREADING_TASK,
+        [WAIT_ROLE_READER_WRITER] = THREADING_READER_WRITER,
     };
     return types[role];
 }

@@ -12,11 +12,12 @@
 
 enum wait_role {
     WAIT_ROLE_NONE,
-    WAIT_ROLE_ENTER,     /* Monitor.Enter */
-    WAIT_ROLE_PULSE,     /* Monitor.Wait */
-    WAIT_ROLE_LOCK,      /* System.Threading.Lock */
-    WAIT_ROLE_EVENT,     /* ManualResetEventSlim */
-    WAIT_ROLE_SEMAPHORE, /* SemaphoreSlim */
+    WAIT_ROLE_ENTER,         /* Monitor.Enter */
+    WAIT_ROLE_PULSE,         /* Monitor.Wait */
+    WAIT_ROLE_LOCK,          /* System.Threading.Lock */
+    WAIT_ROLE_READER_WRITER, /* ReaderWriterLockSlim */
+    WAIT_ROLE_EVENT,         /* ManualResetEventSlim */
+    WAIT_ROLE_SEMAPHORE,     /* SemaphoreSlim */
     WAIT_ROLE_TASK,
     WAIT_ROLE_TASKS,  /* Task.WaitAll */
     WAIT_ROLE_JOIN,   /* Thread.Join */

@@ -1,8 +1,8 @@
 /*
  * cdacq/lock.h: locks of a target, what its threads wait for, deadlocks, and the thread pool.
  *
- * A lock is the monitor of an object (C#'s `lock`) or an object of type System.Threading.Lock. Who holds it is read
- * from its state. Which object a thread waits for comes from the runtime's or the object's own state or from the
+ * A lock is the monitor of an object (C#'s `lock`), or an object of type System.Threading.Lock or
+ * System.Threading.ReaderWriterLockSlim. Who holds it is read from its state. Which object a thread waits for comes from the runtime's or the object's own state or from the
  * references that the collector would find in the frame; an object that was only found among the words of a frame is
  * marked. Source: dotnet/runtime docs/design/datacontracts/{SyncBlock,Thread,GCInfo}.md.
  */
@@ -16,8 +16,9 @@ CDACQ_BEGIN_DECLS
 /* ---- Locks ------------------------------------------------------------------------------------------------------- */
 
 enum cdacq_lock_kind {
-    CDACQ_LOCK_MONITOR, /* that of any object */
-    CDACQ_LOCK_LOCK,    /* a System.Threading.Lock */
+    CDACQ_LOCK_MONITOR,       /* that of any object */
+    CDACQ_LOCK_LOCK,          /* a System.Threading.Lock */
+    CDACQ_LOCK_READER_WRITER, /* a System.Threading.ReaderWriterLockSlim */
 };
 
 /* A lock. The strings belong to the session or the graph that gave them. */
@@ -38,10 +39,15 @@ struct cdacq_lock {
     uint32_t recursion;  /* how often the owner entered again: 0 for once */
     uint32_t waiters;    /* threads that wait to enter, as the lock counts them */
     uint64_t sync_block; /* of a monitor that has one; else 0 */
+    /*
+     * Of a ReaderWriterLockSlim: threads that hold it to read, also the one that may upgrade, which is the owner then.
+     * The others are not known. 0: a thread, the owner, holds it to write, or nobody holds it. `recursion` is 0.
+     */
+    uint32_t readers;
 };
 
 /*
- * Reads the lock of the object at `object`: the System.Threading.Lock if it is one, otherwise its monitor. Fails with
+ * Reads the lock of the object at `object`: the Lock or ReaderWriterLockSlim if it is one, otherwise its monitor. Fails with
  * ARGUMENT, or with CORRUPT, MEMORY, FIELD or CONTRACT if it cannot be read, and then leaves *ret untouched. Does not
  * check that there is an object.
  */
@@ -117,6 +123,7 @@ struct cdacq_wait {
     const struct cdacq_task *tasks;
     size_t task_count;
     enum cdacq_wait_endless endless;
+    uint32_t readers; /* of CDACQ_WAIT_ENTER: the threads that hold a ReaderWriterLockSlim to read */
 };
 
 /*

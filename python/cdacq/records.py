@@ -345,7 +345,7 @@ class Value(NamedTuple):
 
 
 class Lock(NamedTuple):
-    """A lock: the monitor of an object, or a System.Threading.Lock."""
+    """A lock: the monitor of an object, a System.Threading.Lock or a ReaderWriterLockSlim."""
     kind: LockKind
     object: int
     type: str | None
@@ -358,6 +358,8 @@ class Lock(NamedTuple):
     recursion: int
     waiters: int
     sync_block: int
+    readers: int
+    """Threads that hold a ReaderWriterLockSlim to read; the owner is the one of them that may upgrade."""
 
 
 class Task(NamedTuple):
@@ -388,6 +390,8 @@ class Wait(NamedTuple):
     tasks: list[Task]
     endless: bool | None
     """It has no timeout, and no CancellationToken ends it; None: not known."""
+    readers: int
+    """Threads that hold the ReaderWriterLockSlim to read; 0 for other waits."""
 
 
 class ThreadPool(NamedTuple):

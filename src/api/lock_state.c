@@ -1,8 +1,9 @@
 /*
- * lock_state.c: who holds a lock: the monitor of an object, or a System.Threading.Lock.
+ * lock_state.c: who holds a lock: the monitor of an object, a System.Threading.Lock or a ReaderWriterLockSlim.
  */
 #include "contracts/objects/sync_block.h"
 #include "contracts/threading/managed_lock.h"
+#include "contracts/threading/reader_writer_lock.h"
 #include "src/api/wait_graph.h"
 
 static bool take_managed(struct threading_types *types, uint64_t object, struct cdacq_lock *lock)
@@ -18,14 +19,31 @@ static bool take_managed(struct threading_types *types, uint64_t object, struct 
     return true;
 }
 
+static bool take_reader_writer(struct threading_types *types, uint64_t object, struct cdacq_lock *lock)
+{
+    struct reader_writer_lock state;
+    if (!reader_writer_lock_read(types, object, &state))
+        return reader_fail(&types->cache->reader->raw, CDACQ_ERR_FIELD, object, "ReaderWriterLockSlim");
+    lock->owner_id = state.writer ? state.writer : state.upgrader;
+    lock->held = state.writer || state.readers;
+    lock->readers = state.readers;
+    lock->waiters = state.waiters;
+    return true;
+}
+
 bool lock_read(struct threading_types *types, uint64_t object, struct cdacq_lock *ret)
 {
     struct field_reader *reader = types->cache->reader;
     struct cdacq_lock lock = {.size = sizeof lock, .object = object};
     struct object_monitor monitor;
-    if (threading_type_of(types, object, true) == THREADING_LOCK) {
+    enum threading_type type = threading_type_of(types, object, true);
+    if (type == THREADING_LOCK) {
         lock.kind = CDACQ_LOCK_LOCK;
         if (!take_managed(types, object, &lock))
+            return false;
+    } else if (type == THREADING_READER_WRITER) {
+        lock.kind = CDACQ_LOCK_READER_WRITER;
+        if (!take_reader_writer(types, object, &lock))
             return false;
     } else {
         if (!object_monitor_read(reader, object, &monitor))

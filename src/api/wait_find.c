@@ -115,6 +115,14 @@ static bool wait_for_lock(struct cdacq_wait_graph *graph, struct cdacq_wait *wai
     return true;
 }
 
+static bool wait_for_reader_writer(struct cdacq_wait_graph *graph, struct graph_wait *found)
+{
+    struct wait_candidate lock = candidate_of(&graph->current, WAIT_ROLE_READER_WRITER);
+    found->reader_writer = reader_writer_wait_of(&graph->types, lock.object, graph->current.safe_handle);
+    set_object(&found->wait, CDACQ_WAIT_ENTER, &lock, found->reader_writer != READER_WRITER_UNKNOWN);
+    return true;
+}
+
 /* .NET 8 and 9 keep the reference that a call of the runtime needs in a Frame. */
 static uint64_t object_of_frame(struct cdacq_wait_graph *graph, uint64_t thread)
 {
@@ -156,12 +164,15 @@ static bool wait_by_monitor(struct cdacq_wait_graph *graph, const struct blocked
 
 /* Where the runtime does not say which monitor it is: the frame of the method has the object. */
 static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *blocked, uint64_t thread,
-                         struct cdacq_wait *wait)
+                         struct graph_wait *found)
 {
     const struct current_thread *current = &graph->current;
+    struct cdacq_wait *wait = &found->wait;
     struct wait_candidate candidate;
     if (has_role(current, WAIT_ROLE_LOCK) && has_role(current, WAIT_ROLE_HANDLE)) /* else it spins */
         return wait_for_lock(graph, wait);
+    if (has_role(current, WAIT_ROLE_READER_WRITER) && has_role(current, WAIT_ROLE_HANDLE)) /* likewise */
+        return wait_for_reader_writer(graph, found);
     if (has_role(current, WAIT_ROLE_JOIN))
         return wait_for_thread(graph, thread, wait);
     if (!blocked->known && has_role(current, WAIT_ROLE_EVENT))
@@ -235,7 +246,7 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
     };
     graph->current.active = false;
     bool waits = blocked.is_blocked ? wait_by_monitor(graph, &blocked, &found.wait)
-                                    : wait_by_role(graph, &blocked, thread->address, &found.wait);
+                                    : wait_by_role(graph, &blocked, thread->address, &found);
     find_end(&graph->current, &found.wait);
     bool has_timeout = found.wait.has_timeout && found.wait.timeout >= 0;
     if (has_timeout && graph->current.framework_waits) /* the method that the program called may go on */

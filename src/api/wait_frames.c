@@ -149,7 +149,7 @@ static void take_held(struct cdacq_wait_graph *graph, uint64_t object, enum thre
     struct field_reader *reader = &graph->session->reader;
     struct object_monitor monitor;
     reader_begin(&reader->raw, FUEL_LOOKUP);
-    if (type == THREADING_LOCK ||
+    if (type == THREADING_LOCK || type == THREADING_READER_WRITER ||
         (object_monitor_read(reader, object, &monitor) && monitor.thin && monitor.thread_id == thread->managed_id))
         (void)graph_add_lock(graph, object);
 }

@@ -7,6 +7,7 @@
 
 #include "cdacq/lock.h"
 #include "contracts/code_info/gc_slots.h"
+#include "contracts/threading/reader_writer_lock.h"
 #include "contracts/threading/task.h"
 #include "contracts/threading/wait_role.h"
 #include "src/api/handles.h"
@@ -96,6 +97,7 @@ struct type_name {
 struct graph_wait {
     struct cdacq_wait wait;
     int thread, blocker; /* indices; NO_THREAD */
+    enum reader_writer_wait reader_writer;
 };
 
 static inline uint64_t wait_site_key(const struct wait_site *site)

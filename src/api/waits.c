@@ -222,12 +222,15 @@ static void name_owners(struct cdacq_wait_graph *graph)
 
 /* ---- Waits ---- */
 
-/* The thread that a lock's owner is; NO_THREAD. */
+/* The thread that a lock's owner is, if the wait is for that; NO_THREAD. */
 static int owner_of(struct cdacq_wait_graph *graph, struct graph_wait *wait)
 {
     int64_t index = wait->wait.object ? graph_add_lock(graph, wait->wait.object) : -1;
     const struct cdacq_lock *lock = index < 0 ? NULL : &graph->locks.items[index];
     if (!lock || !lock->held)
+        return NO_THREAD;
+    wait->wait.readers = lock->readers;
+    if (lock->kind == CDACQ_LOCK_READER_WRITER && !reader_writer_waits_for(!lock->readers, wait->reader_writer))
         return NO_THREAD;
     wait->wait.blocker_id = lock->owner_id;
     wait->wait.blocker_tid = lock->owner_tid;

@@ -76,7 +76,9 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
                                         [CDACQ_WAIT_HANDLE] = NULL};
     const char *word = words[wait->kind] ? words[wait->kind] : ", of ";
     if (!wait->blocker_tid && !wait->blocker_id) {
-        if (wait->kind == CDACQ_WAIT_ENTER)
+        if (wait->readers)
+            output_printf(out, ", held by %" PRIu32 " reader%s", wait->readers, plural(wait->readers));
+        else if (wait->kind == CDACQ_WAIT_ENTER)
             output_literal(out, ", whose owner is not known");
         return;
     }
@@ -87,6 +89,8 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
         put_thread(out, wait->blocker_tid, wait->blocker_name);
     if (!wait->blocker_tid || !wait->blocker_id)
         output_literal(out, ", which has ended");
+    if (wait->readers > 1)
+        output_printf(out, " and %" PRIu32 " more reader%s", wait->readers - 1, plural(wait->readers - 1));
 }
 
 static const char *task_text(const struct cdacq_task *task)
@@ -179,6 +183,8 @@ static int compare_aims(const struct cdacq_wait *a, const struct cdacq_wait *b)
         return a->object < b->object ? -1 : 1;
     if (a->by != b->by)
         return a->by < b->by ? -1 : 1;
+    if (a->blocker_tid != b->blocker_tid) /* of one lock, a reader may be blocked by another thread than a writer */
+        return a->blocker_tid < b->blocker_tid ? -1 : 1;
     if (a->has_timeout != b->has_timeout)
         return a->has_timeout ? 1 : -1;
     return !a->has_timeout || a->timeout == b->timeout ? 0 : a->timeout < b->timeout ? -1 : 1;
@@ -301,6 +307,12 @@ static const char *const wait_kinds[] = {
     [CDACQ_WAIT_JOIN] = "join",   [CDACQ_WAIT_HANDLE] = "handle",
 };
 
+static const char *const lock_kinds[] = {
+    [CDACQ_LOCK_MONITOR] = "monitor",
+    [CDACQ_LOCK_LOCK] = "lock",
+    [CDACQ_LOCK_READER_WRITER] = "reader_writer",
+};
+
 static const char *const wait_sources[] = {
     [CDACQ_WAIT_BY_NOTHING] = NULL,
     [CDACQ_WAIT_BY_STATE] = "state",
@@ -312,7 +324,7 @@ static int write_lock(const struct cdacq_lock *lock, void *context)
 {
     struct json_writer *w = context;
     json_begin_object(w, NULL);
-    json_string(w, "kind", lock->kind == CDACQ_LOCK_LOCK ? "lock" : "monitor");
+    json_string(w, "kind", lock_kinds[lock->kind]);
     json_address(w, "object", lock->object);
     json_note(w, "type", lock->type);
     json_bool(w, "held", lock->held);
@@ -321,6 +333,7 @@ static int write_lock(const struct cdacq_lock *lock, void *context)
     json_known_number(w, "owner_id", lock->owner_id > 0, lock->owner_id);
     json_number(w, "recursion", lock->recursion);
     json_number(w, "waiters", lock->waiters);
+    json_number(w, "readers", lock->readers);
     json_end_object(w);
     return output_failed(w->out);
 }

@@ -514,6 +514,89 @@ START_TEST(running_iterator)
 }
 END_TEST
 
+/* ---- ReaderWriterLockSlim ---- */
+
+static uint64_t reader_writer(uint32_t owners, int writer, int upgrader)
+{
+    uint64_t lock = lock_heap_object(&heap, LOCK_HEAP_READER_WRITER);
+    lock_heap_put(&heap, lock + RW_OWNERS, owners, 4);
+    lock_heap_put(&heap, lock + RW_WRITER, (uint32_t)writer, 4);
+    lock_heap_put(&heap, lock + RW_UPGRADER, (uint32_t)upgrader, 4);
+    lock_heap_put(&heap, lock + RW_WAITERS, 1, 4);
+    return lock;
+}
+
+static const struct {
+    uint32_t owners;
+    int writer, upgrader;
+    bool held;
+    uint32_t owner_id, readers;
+} states[] = {
+    {0, -1, -1, false, 0, 0},         {0x80000000, 3, -1, true, 3, 0},
+    {0xc0000000, 3, 3, true, 3, 0},                                    /* upgraded, and a writer waits */
+    {0x40000002, -1, -1, true, 0, 2}, {0x20000002, -1, 2, true, 2, 2}, /* who upgrades waits */
+    {0x40000000, -1, 2, false, 0, 0},                                  /* stale */
+};
+
+START_TEST(reader_writer_states)
+{
+    struct cdacq_lock lock = {.size = sizeof lock};
+    uint64_t object = reader_writer(states[_i].owners, states[_i].writer, states[_i].upgrader);
+    complete();
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, object, &lock, &error), CDACQ_OK);
+    ck_assert_int_eq(lock.kind, CDACQ_LOCK_READER_WRITER);
+    ck_assert_int_eq(lock.held, states[_i].held);
+    ck_assert_uint_eq(lock.owner_id, states[_i].owner_id);
+    ck_assert_uint_eq(lock.readers, states[_i].readers);
+    ck_assert_uint_eq(lock.waiters, 1);
+}
+END_TEST
+
+/* Adds the threads, the first of which waits for an event of the lock. */
+static const struct cdacq_wait *wait_for_reader_writer(uint64_t lock, unsigned event)
+{
+    uint64_t handle = lock_heap_object(&heap, LOCK_HEAP_HANDLE), safe = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
+    lock_heap_put(&heap, handle + HANDLE_SAFE, safe, 8);
+    lock_heap_put(&heap, lock + event, handle, 8);
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread thread = {
+            .size = sizeof thread, .tid = 101 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+        cdacq_wait_graph_add_thread(graph, &thread);
+        if (i)
+            continue;
+        graph->current.roles = 1u << WAIT_ROLE_READER_WRITER | 1u << WAIT_ROLE_HANDLE;
+        graph->current.candidates[WAIT_ROLE_READER_WRITER] =
+            (struct wait_candidate){.object = lock, .by = CDACQ_WAIT_BY_FRAME};
+        graph->current.safe_handle = safe;
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    return wait_of(0);
+}
+
+/* Of two readers one may upgrade: only a writer and a second upgrader wait for that one. */
+START_TEST(reader_writer_waits)
+{
+    static const struct {
+        unsigned event;
+        int blocker_tid;
+    } rows[] = {{RW_READ_EVENT, 0}, {RW_WRITE_EVENT, 102}, {RW_UPGRADEABLE_EVENT, 102}, {RW_UPGRADE_EVENT, 0}};
+    const struct cdacq_wait *wait = wait_for_reader_writer(reader_writer(2, -1, 2), rows[_i].event);
+    ck_assert_int_eq(wait->kind, CDACQ_WAIT_ENTER);
+    ck_assert_int_eq(wait->by, CDACQ_WAIT_BY_STATE);
+    ck_assert_uint_eq(wait->readers, 2);
+    ck_assert_int_eq(wait->blocker_tid, rows[_i].blocker_tid);
+}
+END_TEST
+
+START_TEST(reader_writer_deadlock)
+{
+    enter(1, 1, 0);
+    const struct cdacq_wait *wait = wait_for_reader_writer(reader_writer(0x80000000, 2, -1), RW_READ_EVENT);
+    ck_assert_int_eq(wait->blocker_tid, 102);
+    ck_assert_str_eq(found_deadlocks(), "101 102;");
+}
+END_TEST
+
 /* ---- The thread pool ---- */
 
 /* Ends of the segments of a queue, of 8 slots each, and how many items it has. */
@@ -881,6 +964,9 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, owners_that_have_ended, 0, 2);
     tcase_add_test(tc, threads_of_another_namespace);
     tcase_add_loop_test(tc, thread_without_a_stack, 0, 2);
+    tcase_add_loop_test(tc, reader_writer_states, 0, (int)ARRAY_SIZE(states));
+    tcase_add_loop_test(tc, reader_writer_waits, 0, 4);
+    tcase_add_test(tc, reader_writer_deadlock);
     tcase_add_loop_test(tc, queued_items, 0, (int)ARRAY_SIZE(queues));
     tcase_add_test(tc, queues_of_each_kind);
     tcase_add_loop_test(tc, damaged_queues, 0, 5);

@@ -28,7 +28,7 @@ TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 WAYS = ["deadlocks", "waits", "starved", "healthy"]
 WITH_HEAP = ["live", "full", "heap", "kernel"]
 WITHOUT_HEAP = ["mini", "triage"]
-LEAST = {"deadlocks": 14, "waits": 15, "starved": 3, "healthy": 0}  # waits that the program tells of
+LEAST = {"deadlocks": 16, "waits": 20, "starved": 3, "healthy": 0}  # waits that the program tells of
 OF_THE_RUNTIME = {"handle"}  # waits of threads that the program does not know
 POOL = ["workers", "busy", "waiting", "min_workers", "max_workers", "queued"]
 STARVATION = "starvation, if it lasts"
@@ -42,7 +42,7 @@ class Facts:
 
     def __init__(self, lines):
         self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.timed, self.deadlocks, self.idle, self.ends = {}, {}, [], {}, {}, {}, {}, [], [], []
-        self.pool = None
+        self.pool, self.readers, self.blockers = None, {}, {}
         for word, *words in (line.split() for line in lines):
             if word == "thread":
                 self.threads[words[0]] = int(words[1])
@@ -60,6 +60,10 @@ class Facts:
                 self.timed[words[0]] = word == "timed"
             elif word == "ends":
                 self.ends.append(words[0])
+            elif word == "readers":
+                self.readers[words[0]] = int(words[1])
+            elif word == "blocker":
+                self.blockers[words[0]] = words[1]
             elif word == "pool":
                 self.pool = dict(zip(POOL, map(int, words)))
             elif word == "deadlock":
@@ -82,10 +86,10 @@ def compare_locks(facts, report, whole):
     wrong, locks = [], {address(lock["object"]): lock for lock in report["locks"]}
     for name, owner, recursion in facts.held:
         lock = locks.get(facts.objects[name])
-        expected = (True, facts.threads[owner], recursion, facts.waiters[name])
+        expected = (True, facts.threads[owner], recursion, facts.waiters[name], facts.readers.get(name, 0))
         if lock is None and (whole or name not in facts.objects):
             wrong.append(f"no lock {name}")
-        elif lock is not None and (lock["held"], lock["owner_tid"], lock["recursion"], lock["waiters"]) != expected:
+        elif lock is not None and (lock["held"], lock["owner_tid"], lock["recursion"], lock["waiters"], lock["readers"]) != expected:
             wrong.append(f"lock {name}: {lock}")
     known = {facts.objects[name]: owner for name, owner, _ in facts.held}
     mine = {tid: name for name, tid in facts.threads.items() if name != "Main"}  # which writes to the console
@@ -113,6 +117,10 @@ def compare_waits(facts, report, whole):
             wrong.append(f"{name} waits for something: {wait}")
         elif found and target != "-" and wait["kind"] == kind and found != facts.objects[target]:
             wrong.append(f"{name} waits for another object: {wait}")
+    for name, blocker in facts.blockers.items():
+        wait = waits.get(facts.threads[name])
+        if whole and wait and wait["blocker_tid"] != facts.threads.get(blocker):
+            wrong.append(f"{name} waits for another thread: {wait}")
     for name, timed in facts.timed.items():
         wait = waits.get(facts.threads[name])
         if whole and wait and (wait["timeout"] is not None) != timed:

@@ -62,7 +62,7 @@ static uint64_t add_pool(struct lock_heap *heap, struct cdacq_wait_graph *graph)
 }
 
 struct arranged {
-    uint64_t tasks[3], event, locals;
+    uint64_t tasks[3], event, locals, reader_writer, handle;
 };
 
 /* Two threads that wait for each other, one of them through a task, and others for an async method. */
@@ -85,6 +85,12 @@ static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, stru
     lock_heap_hold(heap, 3, 3, 0, 2);
     lock_heap_block(heap, 2, 3, 0);
     ret->locals = add_pool(heap, graph);
+    ret->reader_writer = lock_heap_object(heap, LOCK_HEAP_READER_WRITER);
+    ret->handle = lock_heap_object(heap, LOCK_HEAP_HANDLE);
+    lock_heap_put(heap, ret->reader_writer + RW_WRITE_EVENT, ret->handle, 8);
+    lock_heap_put(heap, ret->handle + HANDLE_SAFE, lock, 8);
+    lock_heap_put(heap, ret->reader_writer + RW_OWNERS, 2, 4);
+    lock_heap_put(heap, ret->reader_writer + RW_UPGRADER, 2, 4);
 }
 
 static int count(const struct cdacq_wait *wait, void *context)
@@ -117,6 +123,12 @@ static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, 
             (struct wait_candidate){.object = arranged->event, .by = CDACQ_WAIT_BY_FRAME};
         graph->current.candidates[WAIT_ROLE_TASK] =
             (struct wait_candidate){.object = arranged->tasks[i % 3], .by = CDACQ_WAIT_BY_SCAN};
+        if (i == LOCK_HEAP_THREADS - 1) {
+            graph->current.roles = 1u << WAIT_ROLE_READER_WRITER | 1u << WAIT_ROLE_HANDLE;
+            graph->current.candidates[WAIT_ROLE_READER_WRITER] =
+                (struct wait_candidate){.object = arranged->reader_writer, .by = CDACQ_WAIT_BY_FRAME};
+            memcpy(&graph->current.safe_handle, heap->bytes + (arranged->handle + HANDLE_SAFE - LOCK_HEAP_BASE), 8);
+        }
         struct task_link *run = task_links_append_items(&graph->runs, 1);
         if (!run)
             abort();

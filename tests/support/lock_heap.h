@@ -31,6 +31,8 @@ enum lock_heap_type {
     LOCK_HEAP_MACHINE, /* of the program */
     LOCK_HEAP_CONTINGENT,
     LOCK_HEAP_SOURCE, /* a CancellationTokenSource */
+    LOCK_HEAP_READER_WRITER,
+    LOCK_HEAP_HANDLE, /* a WaitHandle */
     LOCK_HEAP_POOL,
     LOCK_HEAP_WORK_QUEUE,
     LOCK_HEAP_LOCALS, /* of a worker of the pool */
@@ -59,6 +61,15 @@ enum {
     DELEGATE_TARGET = 8,
     FREE_WORDS = 48, /* of a BOX or MACHINE: first what it awaits, then another variable, or in its place: */
     MACHINE_STATE = 56,
+    RW_READ_EVENT = 8,
+    RW_WRITE_EVENT = 16,
+    RW_UPGRADEABLE_EVENT = 24,
+    RW_UPGRADE_EVENT = 32,
+    RW_OWNERS = 40,
+    RW_WRITER = 44,
+    RW_UPGRADER = 48,
+    RW_WAITERS = 52, /* to read; only these */
+    HANDLE_SAFE = 8,
     POOL_MIN = 8,
     POOL_MAX = 10,
     WORK_QUEUE_NORMAL = 8,

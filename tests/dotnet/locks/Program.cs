@@ -4,7 +4,9 @@
 //   object NAME ADDRESS            an address is valid from READY on: no garbage is collected any more
 //   held OBJECT NAME RECURSION     by that thread; entered 1 + RECURSION times
 //   waiters OBJECT COUNT           threads that wait to enter it
+//   readers OBJECT COUNT           threads that hold it to read
 //   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address
+//   blocker NAME NAME              the thread that has to go on before it; "-": not known
 //   timed NAME                     its wait has a timeout
 //   endless NAME                   it has none
 //   ends NAME                      its wait has a timeout, shown or not, or a token that can be cancelled

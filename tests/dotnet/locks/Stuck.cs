@@ -15,6 +15,7 @@ static class Stuck
         TwoMonitors("A", "B", inflate: false);
         TwoMonitors("C", "D", inflate: true);
         MonitorAndLock();
+        ReaderAndWriter();
         ThreeLocks();
         OverAsync();
         OverTask();
@@ -173,6 +174,39 @@ static class Stuck
         Say($"wait {firstName} enter {secondLock}");
         Say($"wait {secondName} enter {firstLock}");
         Say($"deadlock {firstName} {secondName}");
+    }
+
+    static void ReaderAndWriter()
+    {
+        object monitor = Known("ReaderMonitor", new object());
+        var gate = Known("ReaderGate", new ReaderWriterLockSlim());
+        var both = new Barrier(2);
+        var writer = Start("GateWriter", () =>
+        {
+            gate.EnterWriteLock();
+            both.SignalAndWait();
+            lock (monitor)
+                Environment.FailFast("no deadlock");
+        });
+        var reader = Start("GateReader", () =>
+        {
+            lock (monitor)
+            {
+                both.SignalAndWait();
+                gate.EnterReadLock();
+                Environment.FailFast("no deadlock");
+            }
+        });
+        AwaitBlocked(writer);
+        AwaitBlocked(reader);
+        Say("held ReaderGate GateWriter 0");
+        Say("held ReaderMonitor GateReader 0");
+        Say("waiters ReaderGate 1");
+        Say("waiters ReaderMonitor 1");
+        Say("readers ReaderGate 0");
+        Say("wait GateWriter enter ReaderMonitor");
+        Say("wait GateReader enter ReaderGate");
+        Say("deadlock GateReader GateWriter");
     }
 
     static void MonitorAndLock()

@@ -19,6 +19,7 @@ static class Waits
 #endif
         MonitorWait();
         Primitives();
+        Readers();
         Tasks();
         Chains();
     }
@@ -156,6 +157,35 @@ static class Waits
         Wait("JoinWaiter", "join", "Sleeper", () => sleeper.Join());
         Say("idle SleeperThread");
         Say("idle Main");
+    }
+
+    /// Two threads read, one of which may upgrade; who waits for that one is known, and who waits for the other is not.
+    static void Readers()
+    {
+        var gate = Known("Readers", new ReaderWriterLockSlim());
+        AwaitBlocked(Start("Reader", () =>
+        {
+            gate.EnterReadLock();
+            Sleep();
+        }));
+        Wait("Upgrader", "enter", "Readers", () =>
+        {
+            gate.EnterUpgradeableReadLock();
+            gate.EnterWriteLock();
+        });
+        Wait("SecondUpgrader", "enter", "Readers", gate.EnterUpgradeableReadLock);
+        Wait("Writer", "enter", "Readers", gate.EnterWriteLock);
+        Wait("TimedWriter", "enter", "Readers", () => gate.TryEnterWriteLock(TimeSpan.FromDays(1)));
+        Wait("LateReader", "enter", "Readers", gate.EnterReadLock);
+        Say("held Readers Upgrader 0");
+        Say("waiters Readers 5");
+        Say("readers Readers 2");
+        foreach (string name in new[] { "SecondUpgrader", "Writer", "TimedWriter" })
+            Say($"blocker {name} Upgrader");
+        Say("blocker Upgrader -");
+        Say("blocker LateReader -");
+        Say("ends TimedWriter");
+        Say("idle Reader");
     }
 
     static void Tasks()
