@@ -46,21 +46,25 @@ static void put_object(struct output *out, const char *type, uint64_t object)
 /* What it waits for, as the end of "TID 12 waits". */
 static void put_aim(struct output *out, const struct cdacq_wait *wait)
 {
-    static const char *const aims[] = {
-        [CDACQ_WAIT_ENTER] = " to enter ",
-        [CDACQ_WAIT_PULSE] = " to be pulsed on ",
-        [CDACQ_WAIT_TASK] = " for the task ",
-        [CDACQ_WAIT_TASKS] = " for all tasks of ",
-        [CDACQ_WAIT_EVENT] = " for the event ",
-        [CDACQ_WAIT_SEMAPHORE] = " for the semaphore ",
-        [CDACQ_WAIT_JOIN] = " for the end of the thread ",
-        [CDACQ_WAIT_HANDLE] = " for the handle ",
+    static const struct {
+        const char *known, *unknown;
+    } aims[] = {
+        [CDACQ_WAIT_ENTER] = {" to enter ", " to enter a lock"},
+        [CDACQ_WAIT_PULSE] = {" to be pulsed on ", " to be pulsed"},
+        [CDACQ_WAIT_TASK] = {" for the task ", " for a task"},
+        [CDACQ_WAIT_TASKS] = {" for all tasks of ", " for all of several tasks"},
+        [CDACQ_WAIT_EVENT] = {" for the event ", " for an event"},
+        [CDACQ_WAIT_SEMAPHORE] = {" for the semaphore ", " for a semaphore"},
+        [CDACQ_WAIT_JOIN] = {" for the end of the thread ", " for the end of a thread"},
+        [CDACQ_WAIT_HANDLE] = {" for the handle ", " for one or several handles"},
     };
-    output_literal(out, aims[wait->kind]);
-    if (wait->object)
+    if (wait->object) {
+        output_literal(out, aims[wait->kind].known);
         put_object(out, wait->type, wait->object);
-    else
-        output_literal(out, "?");
+    } else {
+        output_literal(out, aims[wait->kind].unknown);
+        output_literal(out, ", not known which");
+    }
     if (wait->by == CDACQ_WAIT_BY_SCAN)
         output_styled(out, STYLE_DOUBT, " [guess]");
     if (wait->has_timeout && wait->timeout >= 0)
@@ -78,7 +82,7 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
     if (!wait->blocker_tid && !wait->blocker_id) {
         if (wait->readers)
             output_printf(out, ", held by %" PRIu32 " reader%s", wait->readers, plural(wait->readers));
-        else if (wait->kind == CDACQ_WAIT_ENTER)
+        else if (wait->kind == CDACQ_WAIT_ENTER && wait->object)
             output_literal(out, ", whose owner is not known");
         return;
     }
