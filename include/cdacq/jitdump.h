@@ -154,7 +154,7 @@ struct cdacq_jitdump_record {
 
 /*
  * Opens a regular file; the caller closes the handle. `flags` are enum cdacq_jitdump_flags. The first
- * cdacq_jitdump_next reads the header and checks the format. Fails with IO, NOMEM.
+ * cdacq_jitdump_next reads the header and checks the format. Fails with ARGUMENT, IO, NOMEM.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_open(const char *path, unsigned flags, struct cdacq_jitdump **ret,
                                                struct cdacq_error *err);

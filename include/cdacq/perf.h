@@ -223,8 +223,8 @@ struct cdacq_verification {
  *
  * The file is read twice, up to its size when it was opened. Memory use: some for each method of the target, and 16
  * bytes for each start address of a record that does not match (FUEL beyond 16,777,216 of them). Names are those of
- * CDACQ_NAMES_IL regardless of the target's options. Fails with IO, also if the process has ended or executed another
- * program, NOMEM, FUEL, or with FORMAT when the file is neither.
+ * CDACQ_NAMES_IL regardless of the target's options. Fails with ARGUMENT, with IO, also if the process has ended or
+ * executed another program, NOMEM, FUEL, or with FORMAT when the file is neither.
  */
 CDACQ_API enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *path,
                                                 int (*visit)(const struct cdacq_comparison *comparison, void *context),

@@ -464,7 +464,7 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
  * files; it has the PDBs that lines came from, up to 32 MiB of them. It has the threads that the last
  * cdacq_session_visit_threads visited, with their registers. It also has each stack that cdacq_session_visit_frames
  * walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that. *ret_size is the size of the
- * core in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD), NOMEM, IO.
+ * core in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD, no path), NOMEM, IO.
  */
 CDACQ_API enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *target, const char *path,
                                                         uint64_t *ret_size, struct cdacq_error *err);

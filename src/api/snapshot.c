@@ -178,6 +178,9 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     if (!target->recording)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0,
                          "a snapshot needs a target that was opened with CDACQ_OPEN_RECORD");
+    enum cdacq_status status = error_check_path(path, err);
+    if (status < 0)
+        return status;
     bool wide = handle->descriptor_info.pointer_size == 8;
     size_t mapping_count;
     CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target, wide, &mapping_count);
@@ -188,7 +191,6 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         target->ops->process(target, process);
     CLEANUP_FREE struct core_writer_thread *threads =
         process ? list_threads(handle, &process->signal, &registers) : NULL;
-    enum cdacq_status status = CDACQ_OK;
     if (!mappings || !threads || !registers || !collect(target, &segments))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the snapshot");
     struct core_writer_image image = {

@@ -694,6 +694,8 @@ enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *p
     struct verifier v = {.target = target, .visit = visit, .context = context, .sum = &sum};
     enum cdacq_status status = sized_check(ret, "struct cdacq_verification", err);
     if (status >= 0)
+        status = error_check_path(path, err);
+    if (status >= 0)
         status = record_file_open(path, &v.file, err);
     if (status < 0)
         return status;

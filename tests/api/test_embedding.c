@@ -242,14 +242,27 @@ START_TEST(a_path_is_needed)
     static const char *const paths[] = {NULL, ""};
     struct cdacq_target *target = NULL;
     struct cdacq_jitdump *jitdump = NULL;
+    struct sample_process sample = sample_build(0, 2, 2, true);
+    mock_publish(sample.mock, NULL);
+    const struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_RECORD};
+    struct cdacq_target *recorded = mock_open(sample.mock, CARRIER_MEMORY, &options);
+    struct cdacq_verification verification = {.size = sizeof verification};
+    uint64_t size = 0;
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
         ck_assert_int_eq(cdacq_target_open_core(paths[i], NULL, &target, &error), CDACQ_ERR_ARGUMENT);
         ck_assert_int_eq(cdacq_target_open_core_fd(0, paths[i], NULL, &target, &error), CDACQ_ERR_ARGUMENT);
         ck_assert_int_eq(cdacq_target_open_image(paths[i], NULL, &target, &error), CDACQ_ERR_ARGUMENT);
         ck_assert_int_eq(cdacq_jitdump_open(paths[i], 0, &jitdump, &error), CDACQ_ERR_ARGUMENT);
         ck_assert_str_eq(error.message, "no path, or an empty one");
+        ck_assert_int_eq(cdacq_target_write_snapshot(recorded, paths[i], &size, &error), CDACQ_ERR_ARGUMENT);
+        ck_assert_str_eq(error.message, "no path, or an empty one");
+        ck_assert_int_eq(cdacq_target_verify(recorded, paths[i], NULL, NULL, &verification, &error),
+                         CDACQ_ERR_ARGUMENT);
+        ck_assert_str_eq(error.message, "no path, or an empty one");
     }
-    ck_assert(!target && !jitdump);
+    ck_assert(!target && !jitdump && !size);
+    cdacq_target_close(recorded);
+    sample_destroy(&sample);
 }
 END_TEST
 
