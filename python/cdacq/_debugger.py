@@ -390,12 +390,16 @@ class Debugger:
         for frames, tids in sorted(stacks.items(), key=lambda item: -len(item[1])):
             yield from ("", f"TID {', '.join(map(str, tids))}:", *(f"  {line}" for line in frames))
 
-    def write_symbols(self) -> str:
-        """Writes an ELF file of the managed code, for the debugger's own symbols. Returns its path."""
+    def write_symbols(self, code: bool = False) -> str:
+        """Writes an ELF file of the managed code, for the debugger's own symbols. Returns its path.
+
+        With `code`, it has the bytes of the code, unless some are missing: zeros in their place would look like code.
+        """
         handle, path = tempfile.mkstemp(prefix="cdacq-", suffix=".elf")
         os.close(handle)
         try:
-            self.target().write_elf(path)
+            if self.target().write_elf(path, code=code).without_epilogs and code:
+                self.target().write_elf(path)
         except BaseException:  # also an interrupt
             os.unlink(path)
             raise

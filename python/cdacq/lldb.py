@@ -95,9 +95,12 @@ class _Lldb(Debugger):
     def held(self):
         return self._held
 
+    def _is_core(self):
+        return "core" in (self.process.GetPluginName() or "")
+
     def _core(self):
         """lldb 14 passes on neither the mappings of a core nor its path, so they are read from the file."""
-        if "core" not in (self.process.GetPluginName() or ""):
+        if not self._is_core():
             return None
         tids = {thread.GetThreadID() for thread in self.process}
         for path in mapped_cores():
@@ -188,7 +191,7 @@ class _Lldb(Debugger):
     def load_symbols(self):
         """The number of symbols."""
         target = self.process.GetTarget()
-        path = self.write_symbols()
+        path = self.write_symbols(code=self._is_core())  # lldb does not take from images what a core lacks
         try:
             module = target.AddModule(path, None, None)
         finally:
