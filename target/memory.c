@@ -151,7 +151,8 @@ static enum cdacq_status memory_threads(struct target *target, struct threads *r
     const struct cdacq_memory *memory = &((struct memory_target *)target)->memory;
     size_t count = MIN(memory->thread_count, (size_t)THREAD_MAX);
     if (!count)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "memory of the caller has no threads");
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%s has no threads",
+                         target->kind == CDACQ_TARGET_IMAGE ? "an image" : "memory of the caller");
     for (size_t i = 0; i < count; i++) {
         struct cdacq_memory_thread thread = {.size = sizeof thread};
         size_t stride = memory->threads->size;
