@@ -15,7 +15,11 @@ CDACQ_BEGIN_DECLS
  * named as in the specification, dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
  *
  * Each call on a running process reads its memory again, and then reads what the answer rests on a second time. It
- * fails with CHANGED if the process changes that again and again. The list of code heaps is not read a second time.
+ * fails with CHANGED if the process changes that again and again, and with IO if it has ended. The list of code heaps
+ * is not read a second time.
+ *
+ * Every call that returns a status can fail with MEMORY, FIELD, CORRUPT, FUEL or NOMEM, and then leaves its
+ * outputs untouched. A visit also returns CDACQ_STOPPED.
  */
 struct cdacq_block {
     uint64_t opaque[16];

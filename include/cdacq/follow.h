@@ -19,11 +19,13 @@ struct cdacq_follower;
 
 /*
  * Follows the target, which stays open until the follower is destroyed. `flags` are enum cdacq_visit_flags and, for
- * cdacq_follower_write_jitdump, enum cdacq_jitdump_write_flags. Reads nothing. Fails with ARGUMENT unless the target is
- * a process that runs: neither stopped nor recorded.
+ * cdacq_follower_write_jitdump, enum cdacq_jitdump_write_flags. Reads nothing. Fails with NOMEM, or with ARGUMENT
+ * unless the target is a process that was opened without CDACQ_OPEN_STOP and CDACQ_OPEN_RECORD.
  */
 CDACQ_API enum cdacq_status cdacq_follower_create(struct cdacq_target *target, unsigned flags,
                                                   struct cdacq_follower **ret, struct cdacq_error *err);
+
+/* Frees the follower. Does not end a jitdump. NULL is allowed. */
 CDACQ_API void cdacq_follower_destroy(struct cdacq_follower *follower);
 
 /*
@@ -48,7 +50,7 @@ CDACQ_API enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *
 CDACQ_API enum cdacq_status cdacq_follower_write_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
                                                          struct cdacq_written *ret, struct cdacq_error *err);
 
-/* Writes the JIT_CODE_CLOSE, after which nothing may follow. */
+/* Writes the JIT_CODE_CLOSE, after which nothing may follow. Fails with ARGUMENT, NOMEM, and with CDACQ_STOPPED. */
 CDACQ_API enum cdacq_status cdacq_follower_close_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
                                                          struct cdacq_written *ret, struct cdacq_error *err);
 

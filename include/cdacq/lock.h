@@ -170,6 +170,8 @@ struct cdacq_wait_graph;
 /* Fails with ARGUMENT, NOMEM, or CONTRACT if the runtime's threads or objects are not described. */
 CDACQ_API enum cdacq_status cdacq_wait_graph_create(struct cdacq_session *session, struct cdacq_wait_graph **ret,
                                                     struct cdacq_error *err);
+
+/* Frees the graph and its strings. NULL is allowed. */
 CDACQ_API void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph);
 
 /* Adds a thread that cdacq_session_visit_threads passed; the frames that follow are its own. */

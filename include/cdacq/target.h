@@ -369,15 +369,18 @@ CDACQ_API enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *t
 /* A runtime of the process. A string that is not known is NULL. */
 struct cdacq_runtime_info {
     size_t size;
-    const char *path; /* NULL if only the descriptor's address is known */
-    uint64_t base;
-    const char *build_id;
-    const char *version; /* "10.0.12", or "10.0" */
-    uint64_t descriptor_address;
+    const char *path;            /* NULL if only the descriptor's address is known */
+    uint64_t base;               /* where the image is mapped; 0 likewise */
+    const char *build_id;        /* in hex */
+    const char *version;         /* "10.0.12", or "10.0" */
+    uint64_t descriptor_address; /* 0: not known */
     bool in_use;
 };
 
-/* Calls `visit` for every runtime, in the order of cdacq_options.runtime. Strings are valid until it returns. */
+/*
+ * Calls `visit` for every runtime, in the order of cdacq_options.runtime. Strings are valid until it returns. Does not
+ * fail: returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero. Under the thread rule of struct cdacq_target.
+ */
 CDACQ_API enum cdacq_status cdacq_target_visit_runtimes(struct cdacq_target *target,
                                                         int (*visit)(const struct cdacq_runtime_info *runtime,
                                                                      void *context),
@@ -450,7 +453,10 @@ struct cdacq_descriptor_item {
     const char *overrides; /* another document that has a different value; or NULL */
 };
 
-/* Calls `visit` for every type, followed by its fields, then for globals, then for contracts. */
+/*
+ * Calls `visit` for every type, followed by its fields, then for globals, then for contracts. CDACQ_STOPPED: `visit`
+ * returned non-zero. Fails with NOMEM. Under the thread rule of struct cdacq_target.
+ */
 CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
                                                           int (*visit)(const struct cdacq_descriptor_item *item,
                                                                        void *context),
