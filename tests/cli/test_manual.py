@@ -1,4 +1,5 @@
 """The help, the man pages and the completion name the same commands and options, and groff reads the pages."""
+import json
 import os
 import pathlib
 import re
@@ -23,6 +24,13 @@ def options_of(command):
     """{option: whether it has an argument} as the help has them."""
     rows = re.findall(r"^  (?:-\w,|   ) --([\w-]+)( [A-Z]+)?", output_of("help", command), re.MULTILINE)
     return {name: bool(argument) for name, argument in rows}
+
+
+def keys_of(value):
+    """The keys of an object, and of all objects in it."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    return set(value).union(*map(keys_of, value.values())) if isinstance(value, dict) else set()
 
 
 class Manual(unittest.TestCase):
@@ -57,6 +65,28 @@ class Manual(unittest.TestCase):
             done = subprocess.run([TOOL, command, *given], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                   stdin=subprocess.DEVNULL, check=False, timeout=60, cwd=folder.name)
             self.assertNotRegex(done.stderr, rb"does not take|unknown|expected|not a ", (command, given))
+
+    def test_keys_of_json_have_their_place(self):
+        """On the page of the command, or on that of another which it refers to."""
+        core, crash = SOURCE / "tests/fixtures/net10-x64/core", SOURCE / "tests/fixtures/crash-net10-x64/core"
+        ip, folder = "7f91e58aed0f", tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        jitdump = f"{folder.name}/dump"
+        subprocess.run([TOOL, "jitdump", core, "-o", jitdump], stderr=subprocess.DEVNULL, check=False, timeout=60)
+        for command, others, *lines in (
+                ("ip2method", (), [core, ip, "0"]), ("inspect", ("ip2method",), [core, ip, "0"]), ("info", (), [core], [crash]),
+                ("methods", ("ip2method",), [core, "*Outer*"]), ("stack", ("ip2method",), [crash]),
+                ("report", ("stack", "ip2method"), [crash], ["--signature", crash]), ("ps", (), []),
+                ("snapshot", (), ["--stacks", crash, "-o", f"{folder.name}/core"]), ("bundle", (), [core, folder.name]),
+                ("records", (), [jitdump, "--at", "10"])):
+            page = " ".join((PAGES / f"cdacq-{name}.1").read_text() for name in (command, *others))
+            words = set(re.findall(r"\w+", page.replace("\\-", "-").replace("\\fB", " ").replace("\\fR", " ")))
+            for line in lines:
+                done = subprocess.run([TOOL, command, "--json", *map(str, line)], stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=False, timeout=60)
+                objects = [json.loads(text) for text in done.stdout.splitlines()]
+                self.assertTrue(objects or command == "ps", (command, line))
+                self.assertEqual(keys_of(objects) - words, set(), (command, line))
 
     @unittest.skipUnless(shutil.which("groff"), "there is no groff")
     def test_pages_have_no_faults(self):
