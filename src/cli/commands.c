@@ -180,9 +180,7 @@ const struct command commands[] = {
             "  cdacq report CORE --module-path DIR\n"
             "A file that is there already is not copied again, so that many cores can share a folder. One line for\n"
             "each file: copied, present, missing, or skipped because it is neither a program nor an assembly.\n",
-        .exit_partly =
-            "some files are missing, other than PDBs, or not all are known: the core is cut off, or no .NET\n"
-            "code can be found in it",
+        .exit_partly = "files other than PDBs are missing, or not all are known: the core is cut off, or has no .NET",
         .options = OPTIONS_TARGET | OPTIONS_RESULT,
         .targets_max = 1,
         .takes_file = true,
@@ -229,7 +227,7 @@ const struct command commands[] = {
             "Writes an ELF core with only the memory that is read to answer for these IPs (default: all methods\n"
             "and stubs), and the PDBs that lines came from. It needs no other file. With --stacks, it also has the\n"
             "registers and the stack of every thread, the exceptions and the command line, which hold values that\n"
-            "the program worked with; a process is stopped while it is read.\n",
+            "the program worked with; a process is stopped while it is read. FILE cannot be standard output.\n",
         .options = OPTIONS_TARGET | OPTIONS_RESULT | OPTIONS_SNAPSHOT,
         .targets_max = 1,
         .takes_ips = true,

@@ -40,6 +40,8 @@ class Manual(unittest.TestCase):
         for command in COMMANDS:
             self.assertIn(f".BR cdacq\\-{command} (1)\n", main)
             self.assertTrue((PAGES / f"cdacq-{command}.1").exists(), command)
+            for line in output_of("help", command).partition("\nExit status:\n")[2].splitlines():
+                self.assertRegex(line, r"^ {2,3}\d+  .{1,95}$", command)
         texts = {text.stem for text in (SOURCE / "docs/man").glob("*.man")}
         self.assertEqual(texts - set(COMMANDS), {"cdacq", "options"})
 
