@@ -316,7 +316,7 @@ static int take_snapshot(const struct invocation *invocation, struct cdacq_targe
 int cmd_snapshot(const struct invocation *invocation)
 {
     if (!invocation->output) {
-        message("snapshot: give -o FILE");
+        message("snapshot: give -o FILE, which cannot be standard output");
         return EXIT_USAGE;
     }
     unsigned stop = invocation->stacks ? CDACQ_OPEN_STOP : 0;
