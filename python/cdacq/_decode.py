@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import operator
 import struct
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,6 +28,18 @@ def encode(value: str | bytes) -> bytes:
     if b"\0" in raw:
         raise ValueError(f"{value!r} contains a NUL")
     return raw
+
+
+def number(value: int, what: str, bits: int = 64) -> int:
+    """An unsigned number of C, from any type of integer: ctypes takes fewer types, and cuts what does not fit."""
+    value = operator.index(value)
+    if not 0 <= value < 1 << bits:
+        raise OverflowError(f"{value:#x} is not {what}")
+    return value
+
+
+def address(value: int) -> int:
+    return number(value, "an address")
 
 
 def member(enumeration: Any, value: int) -> Any:

@@ -65,12 +65,6 @@ def _thread_pool(graph: Any) -> records.ThreadPool | None:
                               pool.queued if pool.has_queued else None) if pool.workers else None
 
 
-def _address(value: int) -> int:
-    if not 0 <= value < 1 << 64:
-        raise OverflowError(f"{value:#x} is not an address")
-    return value
-
-
 def _visit_flags(stubs: bool, r2r: str) -> int:
     try:
         ready_to_run = {"prepared": VisitFlags(0), "all": VisitFlags.R2R_ALL, "none": VisitFlags.R2R_NONE}[r2r]
@@ -353,13 +347,13 @@ class Lookups:
         """What owns `ip`: a method (`is_managed`), a stub, or nothing (`answer`)."""
         found = _sized(_abi.Method)
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_method_at", handle, _address(ip), ctypes.byref(found))
+            call("cdacq_session_method_at", handle, _decode.address(ip), ctypes.byref(found))
             made: records.Method = _decode.method(ctypes.addressof(found), self._strings)
             return made
 
     def methods_at(self, ips: Iterable[int]) -> list[records.Method]:
         """The same for many addresses, fast. A look-up that fails has the answer ERROR, and says why in `error`."""
-        addresses = [_address(ip) for ip in ips]
+        addresses = [_decode.address(ip) for ip in ips]
         count = len(addresses)
         array = (ctypes.c_uint64 * count)(*addresses)
         found = (_abi.Method * max(count, 1))()
@@ -406,13 +400,13 @@ class Lookups:
     def check_code_range(self, address: int) -> bool:
         """Raises Error if methods in the code range around `address` cannot be found. False: no range contains it."""
         with self._inside() as handle, self._pending.collecting():
-            return call("cdacq_session_check_code_range", handle, _address(address)) == Status.OK
+            return call("cdacq_session_check_code_range", handle, _decode.address(address)) == Status.OK
 
     def code_kind(self, address: int) -> CodeKind | None:
         """GetCodeKind: the kind of code at an address; None if the runtime has none there."""
         kind = ctypes.c_int()
         with self._inside() as handle, self._pending.collecting():
-            status = call("cdacq_session_get_code_kind", handle, _address(address), ctypes.byref(kind))
+            status = call("cdacq_session_get_code_kind", handle, _decode.address(address), ctypes.byref(kind))
         return None if status == Status.NOT_MANAGED else _decode.member(CodeKind, kind.value)
 
     # ---- The ExecutionManager contract
@@ -421,13 +415,13 @@ class Lookups:
         """GetCodeBlockHandle: the block of the method that owns `ip`; None if no method does."""
         handle_of_block = _abi.Block()
         with self._inside() as handle, self._pending.collecting():
-            status = call("cdacq_session_get_code_block", handle, _address(ip), ctypes.byref(handle_of_block))
+            status = call("cdacq_session_get_code_block", handle, _decode.address(ip), ctypes.byref(handle_of_block))
         return None if status == Status.NOT_MANAGED else Block(self, ip, handle_of_block)
 
     def _address_of(self, name: str, address: int) -> int | None:
         found = ctypes.c_uint64()
         with self._inside() as handle, self._pending.collecting():
-            status = call(name, handle, _address(address), ctypes.byref(found))
+            status = call(name, handle, _decode.address(address), ctypes.byref(found))
         return None if status == Status.NOT_MANAGED else found.value
 
     def find_ready_to_run_module(self, address: int) -> int | None:
@@ -454,7 +448,7 @@ class Lookups:
     def function_table_entries(self, table: int) -> Listing[int]:
         """GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs that a runtime for Windows registers for a heap."""
         with self._inside() as handle:
-            return visit("cdacq_session_visit_function_table_entries", handle, ctypes.c_uint64(table), item=int,
+            return visit("cdacq_session_visit_function_table_entries", handle, ctypes.c_uint64(_decode.address(table)), item=int,
                          pending=self._pending)
 
     # ---- Source lines
@@ -463,14 +457,14 @@ class Lookups:
         """The IL offset of the code at an address; None if no method owns it, or has no map from code to IL."""
         found = ctypes.c_int32(_abi.OFFSET_UNKNOWN)
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_il_offset", handle, _address(address), ctypes.byref(found))
+            call("cdacq_session_il_offset", handle, _decode.address(address), ctypes.byref(found))
         return _decode.il_offset(found.value)
 
     def source_at(self, address: int) -> records.Source | None:
         """The file and line of the code at an address, or why they are not known; None if no method owns it."""
         found = _sized(_abi.Source)
         with self._inside() as handle, self._pending.collecting():
-            status = call("cdacq_session_source_at", handle, _address(address), ctypes.byref(found))
+            status = call("cdacq_session_source_at", handle, _decode.address(address), ctypes.byref(found))
             return None if status == Status.NOT_MANAGED else _source(found)
 
     def pdbs(self) -> Listing[records.PdbInfo]:
@@ -484,7 +478,7 @@ class Lookups:
         """The exception object at an address. It is not checked that the object is an exception."""
         found = _sized(_abi.Exception_)
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_get_exception", handle, _address(address), ctypes.byref(found))
+            call("cdacq_session_get_exception", handle, _decode.address(address), ctypes.byref(found))
             return ExceptionObject(self, found)
 
     _text_verified = True
@@ -563,7 +557,7 @@ class Lookups:
         """The object at an address. It is not checked that there is one."""
         found = _sized(_abi.Object)
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_get_object", handle, _address(address), ctypes.byref(found))
+            call("cdacq_session_get_object", handle, _decode.address(address), ctypes.byref(found))
             made: records.Object = _object(found)
             return made
 
@@ -571,7 +565,7 @@ class Lookups:
         """An instance field of an object, by its name in the metadata; None if there is none of that name."""
         found = _sized(_abi.Value)
         with self._inside() as handle, self._pending.collecting():
-            status = call("cdacq_session_get_field", handle, _address(address), _decode.encode(name),
+            status = call("cdacq_session_get_field", handle, _decode.address(address), _decode.encode(name),
                           ctypes.byref(found))
             return None if status == Status.NOT_MANAGED else _value(found)
 
@@ -581,7 +575,7 @@ class Lookups:
             raise IndexError(index)
         found = _sized(_abi.Value)
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_get_element", handle, _address(address), index, ctypes.byref(found))
+            call("cdacq_session_get_element", handle, _decode.address(address), index, ctypes.byref(found))
             made: records.Value = _value(found)
             return made
 
@@ -594,7 +588,7 @@ class Lookups:
             return 0
 
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_write_string", handle, _address(address), limit,
+            call("cdacq_session_write_string", handle, _decode.address(address), limit,
                  _abi.Write(self._pending.guard(write, 1)), None)
         return b"".join(parts).decode("utf-8", "surrogateescape")
 
@@ -604,7 +598,7 @@ class Lookups:
         """The lock of the object at an address. It is not checked that there is an object."""
         found = _sized(_abi.Lock)
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_get_lock", handle, _address(address), ctypes.byref(found))
+            call("cdacq_session_get_lock", handle, _decode.address(address), ctypes.byref(found))
             made: records.Lock = _lock(found)
             return made
 

@@ -197,8 +197,9 @@ class Jitdump:
         item, place = _sized(_abi.JitdumpRecord), _sized(_abi.JitdumpPlace)
         with self._using():
             self._generation += 1
-            status = call("cdacq_jitdump_find", self._handle, address, _abi.JITDUMP_LAST if time is None else time,
-                          ctypes.byref(item), ctypes.byref(place))
+            at = _abi.JITDUMP_LAST if time is None else _decode.number(time, "a time")
+            status = call("cdacq_jitdump_find", self._handle, _decode.address(address), at, ctypes.byref(item),
+                          ctypes.byref(place))
             found = _place(place)
             self.find_problem = found.problem
             return None if status == Status.NOT_MANAGED else (JitdumpRecord(self, item), found)

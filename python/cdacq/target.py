@@ -101,12 +101,13 @@ def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_
              descriptor_address: int, names: NameStyle, find_file: Any, describe_need: Any, store_max: int,
              progress: Any, work_max: int, memory_max: int, fetching: Any) -> Any:
     options = _sized(_abi.Options)
-    options.work_max, options.memory_max = work_max, memory_max
-    options.flags, options.runtime, options.names = flags, runtime, names
+    options.work_max, options.memory_max = (_decode.number(most, "a bound") for most in (work_max, memory_max))
+    options.flags, options.runtime, options.names = flags, _decode.number(runtime, "the index of a runtime", 32), names
     options.sysroots, options.sysroot_count = kept.strings(_one_or_more(sysroots))
     options.module_paths, options.module_path_count = kept.strings(_one_or_more(module_paths))
     options.descriptors, options.descriptor_count = kept.strings(_one_or_more(descriptors))
-    options.descriptor_address, options.store_max = descriptor_address, store_max
+    options.descriptor_address, options.store_max = (
+        _decode.address(descriptor_address), _decode.number(store_max, "a size"))
     need = _item(_abi.Need, _need)
 
     if find_file is not None:

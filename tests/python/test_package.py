@@ -80,9 +80,27 @@ class Methods(unittest.TestCase):
         self.assertEqual(self.target.method_at(R2R).kind, cdacq.CodeKind.READY_TO_RUN)
         nobody = self.target.method_at(1)
         self.assertEqual((nobody.answer, nobody.name, nobody.il_offset), (cdacq.Answer.NONE, None, None))
-        for address in (-1, 1 << 64):
-            with self.assertRaises(OverflowError):
-                self.target.method_at(address)
+
+    def test_addresses(self):
+        """Any type of integer, as numpy's. What is no address is refused, not cut."""
+        class Integer:
+            def __index__(self):
+                return JIT
+
+        self.assertEqual(self.target.method_at(Integer()), self.target.method_at(JIT))
+        self.assertEqual(self.target.methods_at([Integer()]), self.target.methods_at([JIT]))
+        for call in (self.target.method_at, self.target.block_at, self.target.source_at, self.target.object_at,
+                     self.target.function_table_entries, lambda ip: self.target.methods_at([ip])):
+            for address in (-1, 1 << 64):
+                self.assertRaisesRegex(OverflowError, "is not an address", call, address)
+            for address in (1.0, "1", None):
+                self.assertRaisesRegex(TypeError, "integer", call, address)
+
+    def test_numbers_that_do_not_fit(self):
+        for options in ({"runtime": 1 << 32}, {"work_max": 1 << 64}, {"memory_max": -1}, {"store_max": -1},
+                        {"descriptor_address": 1 << 64}):
+            with self.subTest(options), self.assertRaises(OverflowError):
+                cdacq.open(CORE, **options)
 
     def test_methods_at(self):
         ips = [JIT, 1, R2R, 0, (1 << 64) - 1]
@@ -660,6 +678,7 @@ class Files(unittest.TestCase):
             self.assertEqual((record.fields.name, place.code_addr), ("void [A] A::A()", 0x2000))
             self.assertEqual((place.damaged, place.problem, jitdump.find_problem), (0, None, None))
             self.assertIsNone(jitdump.find(0x1001))
+            self.assertRaises(OverflowError, jitdump.find, (1 << 64) + 0x2001)
             jitdump.check_end()
             self.assertEqual(jitdump.find(0x1001, time=2)[1].code_addr, 0x1000)
         self.assertIsNone(cdacq.Jitdump.find_file(os.getpid()))
