@@ -174,7 +174,11 @@ CDACQ_API enum cdacq_status cdacq_wait_graph_create(struct cdacq_session *sessio
 /* Frees the graph and its strings. NULL is allowed. */
 CDACQ_API void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph);
 
-/* Adds a thread that cdacq_session_visit_threads passed; the frames that follow are its own. */
+/*
+ * Adds a thread that cdacq_session_visit_threads passed; the frames that follow are its own. `graph` may be NULL in
+ * this call and in the next, which then do nothing, so that a program need not ask whether there is a graph. What fails
+ * is reported by cdacq_wait_graph_complete.
+ */
 CDACQ_API void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cdacq_thread *thread);
 
 /* Adds a frame that cdacq_session_visit_frames passed, from the innermost to the outermost. */
