@@ -120,6 +120,28 @@ static bool any_thread_matches(const struct threads *threads, const struct threa
     return !by_id->count;
 }
 
+/* Visits one thread; `known` is what the runtime has of it, or NULL. Returns what the visitor returned. */
+static int visit_thread(struct cdacq_session *session, const struct target_thread *thread,
+                        const struct thread_data *known, int (*visit)(const struct cdacq_thread *thread, void *context),
+                        void *context)
+{
+    struct cdacq_registers registers = registers_of(&thread->registers);
+    struct cdacq_thread visited = {
+        .size = sizeof visited,
+        .tid = thread->tid,
+        .thread = known ? known->address : 0,
+        .managed_id = known ? known->id : 0,
+        .state = known ? known->state : 0,
+        .signal = thread->signal,
+        .died = thread->died,
+        .name = thread->name[0] ? thread->name : NULL,
+        .registers = &registers,
+    };
+    if (known)
+        add_objects(session, &visited);
+    return visit(&visited, context);
+}
+
 enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                               int (*visit)(const struct cdacq_thread *thread, void *context),
                                               void *context, struct cdacq_error *err)
@@ -149,22 +171,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
         }
         const struct target_thread *thread = &threads.items[i];
         const struct thread_data *const *known = threads_by_id_find(&by_id, (uint64_t)thread->inner_tid);
-        const struct thread_data *of_runtime = known ? *known : NULL;
-        struct cdacq_registers registers = registers_of(&thread->registers);
-        struct cdacq_thread visited = {
-            .size = sizeof visited,
-            .tid = thread->tid,
-            .thread = of_runtime ? of_runtime->address : 0,
-            .managed_id = of_runtime ? of_runtime->id : 0,
-            .state = of_runtime ? of_runtime->state : 0,
-            .signal = thread->signal,
-            .died = thread->died,
-            .name = thread->name[0] ? thread->name : NULL,
-            .registers = &registers,
-        };
-        if (of_runtime)
-            add_objects(session, &visited);
-        if (visit(&visited, context))
+        if (visit_thread(session, thread, known ? *known : NULL, visit, context))
             status = CDACQ_STOPPED;
         if (i % THREADS_PER_RELEASE == THREADS_PER_RELEASE - 1 && session->target->target->kind == CDACQ_TARGET_CORE)
             core_release_pages(session->target->target);
