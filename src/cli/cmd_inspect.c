@@ -334,11 +334,9 @@ static void text_clauses(struct output *out, const struct inspection *inspection
     }
 }
 
-/* Writes the line of ip2method, then one line for each other value. */
-static void write_text(struct output *out, const struct inspection *inspection)
+/* Writes the line of ip2method. */
+static void text_answer(struct output *out, const struct cdacq_method *method)
 {
-    const struct cdacq_method *method = &inspection->method;
-    const bool *answered = inspection->answered;
     output_printf(out, "0x%" PRIx64, method->ip);
     switch (method->answer) {
     case CDACQ_ANSWER_MANAGED:
@@ -357,6 +355,14 @@ static void write_text(struct output *out, const struct inspection *inspection)
         output_note_between(out, " ? [error] ", method->error ? method->error : "no reason is known", "\n");
         break;
     }
+}
+
+/* Writes the line of ip2method, then one line for each other value. */
+static void write_text(struct output *out, const struct inspection *inspection)
+{
+    const struct cdacq_method *method = &inspection->method;
+    const bool *answered = inspection->answered;
+    text_answer(out, method);
     if (method->answer == CDACQ_ANSWER_MANAGED && (!method->name || method->error))
         text_problem(out, method->prepared_unknown ? "method_desc" : "method",
                      method->error ? method->error : "no reason is known");

@@ -94,6 +94,32 @@ static int print_other_runtime(const struct cdacq_runtime_info *runtime, void *c
     return 0;
 }
 
+static void print_descriptor(struct output *out, const struct cdacq_target_info *facts)
+{
+    label(out, "descriptor");
+    if (facts->descriptor_address && !facts->descriptor_origin) {
+        output_printf(out, "at 0x%" PRIx64 ", cannot be read\n", facts->descriptor_address);
+        return;
+    }
+    if (facts->descriptor_address) {
+        output_literal(out, "from ");
+        output_note(out, facts->descriptor_origin);
+        output_printf(out, ", at 0x%" PRIx64, facts->descriptor_address);
+    } else {
+        output_literal(out, "the runtime publishes none");
+    }
+    output_printf(out, ", schema %u\n", facts->schema);
+    if (facts->descriptor_missing) {
+        label(out, "");
+        output_styled(out, STYLE_DOUBT, "incomplete: ");
+        output_note_between(out, "", facts->descriptor_missing, "\n");
+    }
+    if (facts->supplement) {
+        label(out, "");
+        output_text_between(out, "supplemented by ", facts->supplement, "\n");
+    }
+}
+
 static void print_runtime(struct work *work)
 {
     struct output *out = work->out;
@@ -117,33 +143,11 @@ static void print_runtime(struct work *work)
     if (facts->runtime_count > 1)
         output_printf(out, "; runtime %u of 0 to %u, see --runtime", facts->runtime, facts->runtime_count - 1);
     output_literal(out, "\n");
-
     if (facts->runtime_count > 1) {
         work->listed = 0;
         cdacq_target_visit_runtimes(work->info->target, print_other_runtime, work, NULL);
     }
-    label(out, "descriptor");
-    if (facts->descriptor_address && !facts->descriptor_origin) {
-        output_printf(out, "at 0x%" PRIx64 ", cannot be read\n", facts->descriptor_address);
-        return;
-    }
-    if (facts->descriptor_address) {
-        output_literal(out, "from ");
-        output_note(out, facts->descriptor_origin);
-        output_printf(out, ", at 0x%" PRIx64, facts->descriptor_address);
-    } else {
-        output_literal(out, "the runtime publishes none");
-    }
-    output_printf(out, ", schema %u\n", facts->schema);
-    if (facts->descriptor_missing) {
-        label(out, "");
-        output_styled(out, STYLE_DOUBT, "incomplete: ");
-        output_note_between(out, "", facts->descriptor_missing, "\n");
-    }
-    if (facts->supplement) {
-        label(out, "");
-        output_text_between(out, "supplemented by ", facts->supplement, "\n");
-    }
+    print_descriptor(out, facts);
 }
 
 static void print_contract_name(struct output *out, const struct cdacq_contract_info *contract)
