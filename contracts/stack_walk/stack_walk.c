@@ -381,33 +381,46 @@ static bool leave_stub(struct stack_walk *walk, struct walk_frame *ret)
     return leaves;
 }
 
+/*
+ * Finds the registers of the caller by the code of the frame at hand, whether or not they make sense. `info` is zeroed,
+ * and set for native code.
+ */
+static enum native_step find_caller(struct stack_walk *walk, struct code_at *code, struct registers *caller,
+                                    struct native_frame_info *info, enum cdacq_frame_source *ret_by)
+{
+    bool found;
+    *ret_by = CDACQ_FRAME_BY_UNWIND;
+    if (code->is_known && code_block_is_method(&code->block)) {
+        found = step_managed(walk, code, caller);
+    } else if (code->is_known || !walk->host.step || reader_failed(raw(walk))) {
+        found = step_frameless(walk, code, caller);
+    } else {
+        enum native_step result = walk->host.step(walk->host.context, raw(walk), !walk->is_call, caller, info);
+        if (result == NATIVE_STEPPED)
+            *ret_by = CDACQ_FRAME_BY_CFI;
+        if (result != NATIVE_UNKNOWN)
+            return result;
+        found = step_linkage(walk, caller) || step_frameless(walk, code, caller);
+    }
+    return found ? NATIVE_STEPPED : NATIVE_UNKNOWN;
+}
+
 /* Steps to the caller of the frame at hand, which `code` and *ret describe; sets the CFA, and the kind if it shows. */
 static void step(struct stack_walk *walk, struct code_at *code, struct walk_frame *ret)
 {
     struct registers caller = walk->registers;
     struct native_frame_info info = {0};
     uint64_t old_sp = sp_of(walk), old_pc = pc_of(walk);
-    bool stepped, is_native = !code->is_known, was_call = walk->is_call;
-    enum cdacq_frame_source by = CDACQ_FRAME_BY_UNWIND;
+    bool was_call = walk->is_call;
+    enum cdacq_frame_source by;
     if (leave_stub(walk, ret))
         return;
-    if (code->is_known && code_block_is_method(&code->block)) {
-        stepped = step_managed(walk, code, &caller);
-    } else if (!is_native || !walk->host.step || reader_failed(raw(walk))) {
-        stepped = step_frameless(walk, code, &caller);
-    } else {
-        enum native_step result = walk->host.step(walk->host.context, raw(walk), !walk->is_call, &caller, &info);
-        stepped = result == NATIVE_STEPPED;
-        if (stepped)
-            by = CDACQ_FRAME_BY_CFI;
-        else if (result == NATIVE_UNKNOWN)
-            stepped = step_linkage(walk, &caller) || step_frameless(walk, code, &caller);
-        if (info.is_signal)
-            ret->kind = CDACQ_FRAME_SIGNAL;
-        if (result == NATIVE_OUTERMOST) {
-            end_unless_frame(walk);
-            return;
-        }
+    enum native_step found = find_caller(walk, code, &caller, &info, &by);
+    if (info.is_signal)
+        ret->kind = CDACQ_FRAME_SIGNAL;
+    if (found == NATIVE_OUTERMOST) {
+        end_unless_frame(walk);
+        return;
     }
     struct reader_failure failure = reader_failure(raw(walk));
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
@@ -415,7 +428,7 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     /* A leaf function that keeps its return address in a register may have no stack. */
     bool moved =
         sp > old_sp || info.is_signal || (sp == old_sp && !was_call && caller.values[walk->machine->pc] != old_pc);
-    if (stepped && moved) {
+    if (found == NATIVE_STEPPED && moved) {
         ret->cfa = info.cfa ? info.cfa : sp;
         go_to(walk, &caller, by, !info.is_signal);
         confirm(walk, old_sp);
