@@ -175,30 +175,41 @@ static bool calls_runtime(struct ending *ending, const struct cdacq_frame *frame
            frame_kind_at(reader, ending->stack.frame) && !frame_is_inlined_call(reader, ending->stack.frame);
 }
 
-static int visit_frame(const struct cdacq_frame *frame, void *context)
+/*
+ * Finds out who ended the process: the innermost frame that is not of the C library shows it. False if it was not the
+ * runtime; `of_runtime` stays false as long as that is open.
+ */
+static bool find_culprit(struct ending *ending, const struct cdacq_frame *frame)
 {
-    struct ending *ending = context;
-    bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
     if (frame->kind == CDACQ_FRAME_SIGNAL && !ending->managed) {
         struct core_siginfo signal = signal_of(ending, frame);
         if (signal.signal == SIGABRT) {
             ending->of_runtime = false; /* what sent it is below */
             if (!signal.pid || !is_of_abort(ending->pid, signal.code, signal.pid))
-                return 1;
+                return false;
         }
     }
-    if (!ending->of_runtime && is_of_libc(frame))
-        return 0;
-    if (!ending->of_runtime && frame->by == CDACQ_FRAME_BY_FRAME) {
+    if (ending->of_runtime || is_of_libc(frame))
+        return true;
+    if (frame->by == CDACQ_FRAME_BY_FRAME) {
         ending->of_runtime = ending->is_inferred = true;
         ending->is_in_runtime = calls_runtime(ending, frame);
         call_stack_add_native(&ending->stack);
-    } else if (!ending->of_runtime) {
+    } else {
         ending->of_runtime = frame->kind == CDACQ_FRAME_NATIVE && frame->module && ending->runtime_path &&
                              strcmp(frame->module, ending->runtime_path) == 0;
     }
-    if (!ending->of_runtime)
+    return ending->of_runtime;
+}
+
+static int visit_frame(const struct cdacq_frame *frame, void *context)
+{
+    struct ending *ending = context;
+    bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
+    if (!find_culprit(ending, frame))
         return 1;
+    if (!ending->of_runtime)
+        return 0;
     if (frame->kind == CDACQ_FRAME_NATIVE)
         call_stack_add_native(&ending->stack);
     ending->has_funclet |= funclet;
