@@ -177,9 +177,9 @@ CDACQ_API enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, st
                                                struct cdacq_error *err);
 
 /*
- * Whether the file ends as it should after the last record that cdacq_jitdump_next has returned. FORMAT: a record is
- * cut, or is about a function whose JIT_CODE_LOAD is missing. For a file that is followed no longer: otherwise
- * cdacq_jitdump_next says so.
+ * Whether the file ends as it should after the last record that cdacq_jitdump_next has returned: CDACQ_END if it does.
+ * FORMAT: a record is cut, or is about a function whose JIT_CODE_LOAD is missing. For a file that is followed no
+ * longer: otherwise cdacq_jitdump_next says so.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_check_end(struct cdacq_jitdump *jitdump, struct cdacq_error *err);
 
