@@ -36,6 +36,8 @@ static enum cdacq_status take_registers(const struct cdacq_registers *registers,
                                         struct cdacq_error *err)
 {
     struct cdacq_registers copy = {.size = sizeof copy};
+    if (!registers)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a walk needs registers: its own, or those of the thread");
     enum cdacq_status status = sized_check(registers, "struct cdacq_registers", err);
     if (status < 0)
         return status;

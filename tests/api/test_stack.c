@@ -508,6 +508,7 @@ START_TEST(arguments)
     struct cdacq_registers registers = {.size = sizeof registers};
     walk(methods[0], stack + 0x100, false, 0);
     ck_assert_int_eq(cdacq_session_visit_frames(session, NULL, NULL, 0, keep_frame, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_str_eq(error.message, "a walk needs registers: its own, or those of the thread");
     ck_assert_int_eq(cdacq_session_visit_frames(session, NULL, &registers, 0, keep_frame, NULL, &error),
                      CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_session_visit_threads(session, NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
