@@ -23,11 +23,11 @@ static bool part_block(struct cdacq_session *session, size_t index, const struct
 struct method_record *session_record(struct cdacq_session *session, size_t index, const struct block_part *part)
 {
     struct session_range *range = &session->ranges[index];
-    struct method_record **slot = &range->records[part - range->table->items];
+    size_t i = (size_t)(part - range->table->items);
+    struct method_record **slot = &range->records[i];
     struct code_block block;
     if (session_is_running(session) && (!*slot || (*slot)->is_void))
-        session_prepare_records(session, index, (size_t)(part - range->table->items),
-                                (size_t)(part - range->table->items) + 1, NULL);
+        session_prepare_records(session, index, i, i + 1, NULL);
     if (*slot || session_is_running(session))
         return *slot;
     if (!part_block(session, index, part, &block)) {
