@@ -126,6 +126,17 @@ static void answer_bad(void *context, uint64_t line, const struct bad_ip *bad)
         ips_complain(line, bad);
 }
 
+/* Messages about all answers, after the last one. */
+static void tell_of_answers(const struct work *work)
+{
+    const struct answers *answers = &work->answers;
+    uint64_t more = answers->errors > COMPLAINTS_MAX ? answers->errors - COMPLAINTS_MAX : 0;
+    if (more && !work->ended)
+        message("%" PRIu64 " more address%s could not be answered", more, more == 1 ? "" : "es");
+    answers_tell_unread(&answers->unread);
+    answers_tell_unconfirmed(answers->unconfirmed, "answer");
+}
+
 static int answer_all(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     struct work *work = allocate(sizeof *work);
@@ -164,11 +175,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     places_deinit(&places);
     uint64_t errors = work->answers.errors;
     ok &= !work->ended || work->found;
-    if (errors > COMPLAINTS_MAX && !work->ended)
-        message("%" PRIu64 " more address%s could not be answered", errors - COMPLAINTS_MAX,
-                errors - COMPLAINTS_MAX == 1 ? "" : "es");
-    answers_tell_unread(&work->answers.unread);
-    answers_tell_unconfirmed(work->answers.unconfirmed, "answer");
+    tell_of_answers(work);
     ok = output_close(&work->out) && ok;
     answers_deinit(&work->answers);
     cdacq_session_destroy(work->own);
