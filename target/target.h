@@ -141,7 +141,7 @@ struct target {
     const struct target_ops *ops;
     enum cdacq_target_kind kind;
     int pid;
-    bool changes;             /* a running process that is neither stopped nor recorded */
+    bool changes;             /* a running process, opened without a stop or a recording; later stops leave it */
     uint64_t question;        /* of a running process, the number of the current question, from 1 on; otherwise 0 */
     uint16_t elf_machine;     /* EM_*; 0 where unknown */
     bool partial;             /* there are more mappings, which are asked for one by one */
