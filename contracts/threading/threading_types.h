@@ -3,7 +3,8 @@
  * types, by name. Both are remembered, so that thousands of threads cost one look into the metadata.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,ManualResetEventSlim,
  * SemaphoreSlim,WaitHandle,ReaderWriterLockSlim,PortableThreadPool,ThreadPoolWorkQueue}.cs,
- * Tasks/{Task,TaskContinuation}.cs; src/libraries/System.Private.CoreLib/src/System/Collections/Concurrent/ConcurrentQueue{,Segment}.cs;
+ * Tasks/{Task,TaskContinuation}.cs;
+ * src/libraries/System.Private.CoreLib/src/System/Collections/Concurrent/ConcurrentQueue{,Segment}.cs;
  * src/coreclr/System.Private.CoreLib/src/System/{Delegate.CoreCLR,Threading/Thread.CoreCLR}.cs.
  */
 #ifndef CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H

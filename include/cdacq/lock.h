@@ -2,9 +2,10 @@
  * cdacq/lock.h: locks of a target, what its threads wait for, deadlocks, and the thread pool.
  *
  * A lock is the monitor of an object (C#'s `lock`), or an object of type System.Threading.Lock or
- * System.Threading.ReaderWriterLockSlim. Who holds it is read from its state. Which object a thread waits for comes from the runtime's or the object's own state or from the
- * references that the collector would find in the frame; an object that was only found among the words of a frame is
- * marked. Source: dotnet/runtime docs/design/datacontracts/{SyncBlock,Thread,GCInfo}.md.
+ * System.Threading.ReaderWriterLockSlim. Who holds it is read from its state. Which object a thread waits for comes
+ * from the runtime's or the object's own state or from the references that the collector would find in the frame; an
+ * object that was only found among the words of a frame is marked. Source: dotnet/runtime
+ * docs/design/datacontracts/{SyncBlock,Thread,GCInfo}.md.
  */
 #ifndef CDACQ_LOCK_H
 #define CDACQ_LOCK_H
@@ -47,9 +48,9 @@ struct cdacq_lock {
 };
 
 /*
- * Reads the lock of the object at `object`: the Lock or ReaderWriterLockSlim if it is one, otherwise its monitor. Fails with
- * ARGUMENT, or with CORRUPT, MEMORY, FIELD or CONTRACT if it cannot be read, and then leaves *ret untouched. Does not
- * check that there is an object.
+ * Reads the lock of the object at `object`: the Lock or ReaderWriterLockSlim if it is one, otherwise its monitor.
+ * Fails with ARGUMENT, or with CORRUPT, MEMORY, FIELD or CONTRACT if it cannot be read, and then leaves *ret untouched.
+ * Does not check that there is an object.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_lock(struct cdacq_session *session, uint64_t object,
                                                    struct cdacq_lock *ret, struct cdacq_error *err);

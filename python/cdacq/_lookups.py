@@ -448,8 +448,8 @@ class Lookups:
     def function_table_entries(self, table: int) -> Listing[int]:
         """GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs that a runtime for Windows registers for a heap."""
         with self._inside() as handle:
-            return visit("cdacq_session_visit_function_table_entries", handle, ctypes.c_uint64(_decode.address(table)), item=int,
-                         pending=self._pending)
+            return visit("cdacq_session_visit_function_table_entries", handle,
+                         ctypes.c_uint64(_decode.address(table)), item=int, pending=self._pending)
 
     # ---- Source lines
 
