@@ -50,7 +50,7 @@ CDACQ_API enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *
 CDACQ_API enum cdacq_status cdacq_follower_write_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
                                                          struct cdacq_written *ret, struct cdacq_error *err);
 
-/* Writes the JIT_CODE_CLOSE, after which nothing may follow. Fails with ARGUMENT, NOMEM, and with CDACQ_STOPPED. */
+/* Writes the JIT_CODE_CLOSE, after which both calls fail with ARGUMENT. Fails with NOMEM, and with CDACQ_STOPPED. */
 CDACQ_API enum cdacq_status cdacq_follower_close_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
                                                          struct cdacq_written *ret, struct cdacq_error *err);
 

@@ -39,7 +39,7 @@ struct cdacq_follower {
     /* Of a jitdump: */
     uint64_t began; /* when the last round that saw all code did, in nanoseconds; 0: there was none */
     struct {
-        bool has_header;
+        bool has_header, closed;
         uint64_t time; /* of the last record */
         struct cdacq_written written;
     } jitdump;

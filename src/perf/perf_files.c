@@ -428,6 +428,8 @@ static enum cdacq_status begin_round(struct round *round, struct cdacq_follower 
                                         .time = MAX(follower->jitdump.time, follower->began),
                                         .record = record,
                                         .written = follower->jitdump.written}};
+    if (status >= 0 && follower->jitdump.closed)
+        status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "jitdump: its JIT_CODE_CLOSE is written");
     if (status >= 0)
         status = take_arguments(writing, sink, ret, "jitdump", err);
     if (status >= 0 && !follower->jitdump.has_header) {
@@ -479,6 +481,7 @@ enum cdacq_status cdacq_follower_close_jitdump(struct cdacq_follower *follower, 
     if (status >= 0 && !round.writing.stopped) {
         put_record(&round.writing, &(struct cdacq_jitdump_record){.kind = CDACQ_JITDUMP_CLOSE});
         flush_record(&round.writing);
+        follower->jitdump.closed = true;
     }
     return end_round(&round, status, ret, err);
 }

@@ -343,6 +343,8 @@ START_TEST(a_jitdump_grows_by_whole_records)
     end_process();
     ck_assert_int_eq(cdacq_follower_write_jitdump(follower, &sink, &written, &error), CDACQ_END);
     ck_assert_int_eq(cdacq_follower_close_jitdump(follower, &sink, &written, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_follower_write_jitdump(follower, &sink, &written, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_int_eq(cdacq_follower_close_jitdump(follower, &sink, &written, &error), CDACQ_ERR_ARGUMENT);
     counts = read_jitdump(file.path);
     ck_assert(!counts.damaged);
     ck_assert_uint_eq(counts.loads, first + 1);
