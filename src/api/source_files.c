@@ -44,7 +44,7 @@ size_t source_files_list(const struct source_file_list *list, struct file_candid
 {
     size_t count = 0;
     for (struct source_file **file = NULL; count < room && (file = source_file_table_next(&list->files, file));)
-        if ((*file)->usable && !(*file)->embedded)
+        if ((*file)->usable && !(*file)->is_in_image)
             ret[count++] = (struct file_candidate){.bytes = (*file)->content.bytes, .size = (*file)->content.size};
     return count;
 }
@@ -410,7 +410,7 @@ static bool take_embedded(struct search *search, const struct module *module)
     }
     candidate.owned = take_ptr(bytes);
     file->content = candidate;
-    file->usable = file->embedded = true;
+    file->usable = file->embedded = file->is_in_image = true;
     return true;
 }
 

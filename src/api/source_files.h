@@ -39,6 +39,7 @@ struct source_file {
     struct source_key image; /* the key */
     bool usable;             /* `pdb` is open */
     bool embedded;           /* in the image, or in the snapshot */
+    bool is_in_image;        /* the first of these: memory of the target */
     bool refused;            /* a PDB was found and is not in use: `problem` names it */
     bool unverified;         /* the image's bytes come from a file that nothing confirmed */
     struct portable_pdb pdb;

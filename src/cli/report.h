@@ -5,6 +5,8 @@
 #ifndef CDACQ_CLI_REPORT_H
 #define CDACQ_CLI_REPORT_H
 
+#include <string.h>
+
 #include "src/cli/console.h"
 #include "src/cli/next_steps.h"
 #include "src/cli/stack_writer.h"
@@ -62,6 +64,13 @@ static inline bool report_is_complete(const struct report *report)
 {
     return !report->answers.errors && !report->incomplete && !stack_doubts_any(&report->doubts) &&
            !report->unread.count && !(report->flaws & CDACQ_EXCEPTION_MISSING);
+}
+
+/* Whether further files could make the report more complete. A snapshot has what its report needs. */
+static inline bool report_needs_more(const struct report *report)
+{
+    bool is_snapshot = report->facts.writer && strcmp(report->facts.writer, "cdacq snapshot") == 0;
+    return !is_snapshot || !report_is_complete(report);
 }
 
 /* Whether the signature depends on waits that could not be read: it says "alive" where there is a deadlock. */

@@ -199,7 +199,8 @@ void report_write_json(struct report *report)
         write_stack(report, w, report->stacks.list.items[i]);
     json_end_array(w);
     json_begin_array(w, "next_steps");
-    next_steps_visit(report->target, report->options, 0, write_step, w);
+    if (report_needs_more(report))
+        next_steps_visit(report->target, report->options, 0, write_step, w);
     json_end_array(w);
     write_signature(report, w);
     json_end_object(w);

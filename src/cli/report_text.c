@@ -268,12 +268,7 @@ void report_write_text(struct report *report, bool brief)
     write_stacks(report, out, brief, true);
     write_stacks(report, out, brief, false);
     write_unconfirmed(report, out);
-    if (brief)
-        return;
-    /* A snapshot has what its report needs. */
-    bool complete =
-        report_is_complete(report) && report->facts.writer && strcmp(report->facts.writer, "cdacq snapshot") == 0;
     struct steps steps = {.out = out};
-    if (!complete)
+    if (!brief && report_needs_more(report))
         next_steps_visit(report->target, report->options, 0, write_step, &steps);
 }

@@ -6,6 +6,7 @@ import pathlib
 import re
 import resource
 import select
+import shutil
 import struct
 import subprocess
 import sys
@@ -951,6 +952,20 @@ class OtherCommands(Case):
             self.assertEqual(self.assert_run(ANSWERED, "ip2method", path, ip).stdout,
                              self.assert_run(ANSWERED, "ip2method", CORE, ip).stdout)
             self.assert_run(FAILED, "snapshot", CORE, "-o", folder, ip, lines=1)
+
+    def test_snapshot_of_a_snapshot(self):
+        """It has all that the first one has, also the PDBs."""
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = os.path.join(folder, "1", "core"), os.path.join(folder, "2", "core")
+            os.mkdir(os.path.dirname(first)), os.mkdir(os.path.dirname(second))
+            shutil.copy(FIXTURES / "crash-net10-x64" / "core", first)
+            self.assert_run(ANSWERED, "snapshot", "--stacks", first, "-o", second, "1000", lines=0)
+            reports = [json.loads(run("report", "--json", path).stdout) for path in (first, second)]
+            for report in reports:
+                for key in ("target", "time"):
+                    del report[key]
+            self.assertEqual(*reports)
+            self.assertTrue('"line": 278' in json.dumps(reports[1]))
 
 
 @unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
