@@ -31,6 +31,7 @@ static const struct {
     {"System.Threading", "WaitHandle", "SignalAndWait*", WAIT_ROLE_HANDLE},
     {"System.Threading.Tasks", "Task", "ExecuteWithThreadLocal", WAIT_ROLE_RUNS_TASK},
     {"", "AsyncStateMachineBox`1", "MoveNext", WAIT_ROLE_RUNS_TASK},
+    {"", "ThunkTaskCore", "MoveNext", WAIT_ROLE_RUNS_TASK}, /* async methods that the runtime suspends */
     {"", "WorkerThread", "WorkerThreadStart", WAIT_ROLE_WORKER},
     {"System.Threading", "ThreadPoolWorkQueue", "Dispatch", WAIT_ROLE_RUNS_WORK},
 };

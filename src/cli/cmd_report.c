@@ -110,6 +110,37 @@ static int add_nested(const struct cdacq_nested_exception *nested, void *context
     return report->nested.count == NESTED_SHOWN;
 }
 
+/*
+ * Whether the C++ library ended the process, as .NET 9 lets it where an exception leaves a method that native code has
+ * called (UnmanagedCallersOnly): the frames that threw it are gone.
+ */
+static bool is_terminated(const struct report *report)
+{
+    bool terminates = false;
+    for (size_t i = 0; report->cause == REPORT_SIGNAL && i < report->dead->frames.count; i++) {
+        const struct cdacq_frame *frame = &report->dead->frames.items[i].shared->frame;
+        if (frame->kind != CDACQ_FRAME_NATIVE || !frame->module)
+            break;
+        if (terminates && strcmp(frame->module, report->facts.runtime_path ? report->facts.runtime_path : "") == 0)
+            return true; /* the runtime, and no other code, has called the C++ library */
+        terminates |= frame->symbol && strcmp(frame->symbol, "_ZSt9terminatev") == 0;
+        if (terminates && strncmp(path_basename(frame->module), "libstdc++", strlen("libstdc++")) != 0)
+            break;
+    }
+    return false;
+}
+
+static void add_last_thrown(struct report *report)
+{
+    uint64_t object = report->thread.last_thrown;
+    bool known = !object || object == report->exception;
+    for (size_t i = 0; i < report->nested.count && !known; i++)
+        known = report->nested.items[i].object == object;
+    if (!known &&
+        !report_nested_list_append(&report->nested, (struct report_nested){.object = object, .is_last = true}))
+        out_of_memory();
+}
+
 /* The exceptions that the thread handled as it died. */
 static void find_nested(struct report *report, struct cdacq_error *error)
 {
@@ -121,6 +152,8 @@ static void find_nested(struct report *report, struct cdacq_error *error)
         report->nested_problem = error->message;
         report_fail(report, error->message);
     }
+    if (is_terminated(report))
+        add_last_thrown(report);
     for (size_t i = 0; i < report->nested.count; i++) {
         struct report_nested *nested = &report->nested.items[i];
         nested->shown = is_inner(report, report->exception, nested->object);

@@ -25,7 +25,8 @@ DEFINE_VECTOR(report_deadlocks, const struct cdacq_deadlock *);
 /* An exception in whose handling the process ended, or the exception before it in the list was thrown. */
 struct report_nested {
     uint64_t object;
-    bool shown; /* an inner exception of what is shown before it */
+    bool shown;   /* an inner exception of what is shown before it */
+    bool is_last; /* it is only known that the thread threw it last, and C++ ended the process */
 };
 
 DEFINE_VECTOR(report_nested_list, struct report_nested);

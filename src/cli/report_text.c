@@ -193,9 +193,13 @@ static void write_nested(struct report *report, struct output *out)
             output_note_between(out, "\nwhile ", type, ", an inner exception of the above, was handled\n");
             continue;
         }
-        output_note_between(out, "\nwhile ", type,
-                            report_may_be_printed(report) ? " was handled, or, unhandled, its finally blocks ran:\n"
-                                                          : " was handled:\n");
+        if (nested->is_last)
+            output_note_between(out, "\nafter ", type,
+                                ", the last exception of the thread, which may have been handled before:\n");
+        else
+            output_note_between(out, "\nwhile ", type,
+                                report_may_be_printed(report) ? " was handled, or, unhandled, its finally blocks ran:\n"
+                                                              : " was handled:\n");
         if (status >= 0)
             status = cdacq_session_write_exception(report->session, nested->object, write_words_piece, &words, &flaws,
                                                    &error);

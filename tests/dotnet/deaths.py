@@ -41,11 +41,12 @@ FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFas
 FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNested FailFastInFilter FailFastReflection FailFastDynamic Assertion
 AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OverflowInCatch OutOfMemory OutOfMemoryThrown OverflowThrown
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
-AccessViolationThrown ThrownAtFirstChance NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
+AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 Waiting WaitingInCatch LoopingInCatch
 """.split()
 SHARE = ["NullReference", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
-         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "NativeAbort",
+         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
+         "NativeAbort",
          "WaitingInCatch"]
 SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled",
                   "WaitingInCatch"]  # createdump needs minutes for a deep stack
@@ -126,9 +127,18 @@ def signature_problem(way, signature, signatures):
     return None if signatures.setdefault(way, signature) == signature else f"has the signature {signature!r} and not {signatures[way]!r}"
 
 
+def terminated_problem(report):
+    """.NET 9 leaves it to C++ to end the process, which prints no text of the exception."""
+    texts = [item["text"] for item in report["nested_exceptions"]]
+    good = len(texts) == 1 and texts[0].startswith("System.InvalidOperationException: thrown in a callback\n   at ")
+    return None if good and report["exception"] is None else f"has the exceptions {texts}"
+
+
 def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
+    if way == "ThrownInCallback" and runtime.startswith("9."):
+        return terminated_problem(whole)
     nested = nested_problem(way, runtime, os.path.dirname(core), whole)
     if nested and (kind == "kernel" or not (whole["nested_exceptions_problem"] or any(item["missing"] for item in whole["nested_exceptions"]))):
         return nested

@@ -36,6 +36,8 @@ static unsafe class Ends
 
     public static void FailFastInCallback() => qsort([1, 2], 2, 4, &Compare);
 
+    public static void ThrownInCallback() => qsort([1, 2], 2, 4, &Throw);
+
     public static void FailFastFromDelegate() => qsort(new int[2], 2, 4, (left, right) => { Environment.FailFast("from a delegate"); return 0; });
 
     public static void FailFastInCatch()
@@ -305,6 +307,9 @@ static unsafe class Ends
             }
         }
     }
+
+    [UnmanagedCallersOnly]
+    static int Throw(int* left, int* right) => throw new InvalidOperationException("thrown in a callback");
 
     [UnmanagedCallersOnly]
     static int Compare(int* left, int* right)
