@@ -338,7 +338,7 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     if (status >= 0)
         target->problem = (struct cdacq_error){0};
     else if (target->target->kind == CDACQ_TARGET_IMAGE && status == CDACQ_ERR_FIELD)
-        error_set(&target->problem, CDACQ_ERR_FIELD, 0, "what this runtime writes down as it starts is in no file");
+        error_set(&target->problem, CDACQ_ERR_FIELD, 0, "a file lacks what this runtime writes to memory as it starts");
     *ret = target;
     return CDACQ_OK;
 }

@@ -43,6 +43,14 @@ static void put_object(struct output *out, const char *type, uint64_t object)
     output_printf(out, " 0x%" PRIx64, object);
 }
 
+static void put_doubt_and_timeout(struct output *out, const struct cdacq_wait *wait)
+{
+    if (wait->by == CDACQ_WAIT_BY_SCAN)
+        output_styled(out, STYLE_DOUBT, " [guess]");
+    if (wait->has_timeout && wait->timeout >= 0)
+        output_printf(out, " (at most %d ms)", wait->timeout);
+}
+
 /* What it waits for, as the end of "TID 12 waits". */
 static void put_aim(struct output *out, const struct cdacq_wait *wait)
 {
@@ -65,10 +73,15 @@ static void put_aim(struct output *out, const struct cdacq_wait *wait)
         output_literal(out, aims[wait->kind].unknown);
         output_literal(out, ", not known which");
     }
-    if (wait->by == CDACQ_WAIT_BY_SCAN)
-        output_styled(out, STYLE_DOUBT, " [guess]");
-    if (wait->has_timeout && wait->timeout >= 0)
-        output_printf(out, " (at most %d ms)", wait->timeout);
+    put_doubt_and_timeout(out, wait);
+}
+
+/* The same for several threads, each of which waits for a task of its own that reads like this one. */
+static void put_aim_of_each(struct output *out, const struct cdacq_wait *wait)
+{
+    output_literal(out, ", each for a task ");
+    output_note(out, wait->type ? wait->type : "of a type that is not known");
+    put_doubt_and_timeout(out, wait);
 }
 
 /* Who has to go on first, as the end of the line. */
@@ -178,35 +191,57 @@ static int add_wait(const struct cdacq_wait *wait, void *context)
     return 0;
 }
 
-/* The order of waits that differ in what their lines say. */
-static int compare_aims(const struct cdacq_wait *a, const struct cdacq_wait *b)
+static int compare_texts(const char *a, const char *b)
 {
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    if (a->object != b->object)
-        return a->object < b->object ? -1 : 1;
-    if (a->by != b->by)
-        return a->by < b->by ? -1 : 1;
-    if (a->blocker_tid != b->blocker_tid) /* of one lock, a reader may be blocked by another thread than a writer */
-        return a->blocker_tid < b->blocker_tid ? -1 : 1;
-    if (a->has_timeout != b->has_timeout)
-        return a->has_timeout ? 1 : -1;
-    return !a->has_timeout || a->timeout == b->timeout ? 0 : a->timeout < b->timeout ? -1 : 1;
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* The order of tasks that differ in what the lines about them say. */
+static int compare_tasks(const struct cdacq_wait *a, const struct cdacq_wait *b)
+{
+    int order = compare_texts(a->type, b->type);
+    order = order ? order : compare_numbers(a->task_count, b->task_count);
+    for (size_t i = 0; i < a->task_count && !order; i++) {
+        order = compare_texts(task_text(&a->tasks[i]), task_text(&b->tasks[i]));
+        order = order ? order : compare_texts(a->tasks[i].status, b->tasks[i].status);
+        order = order ? order : compare_numbers((uint64_t)a->tasks[i].tid, (uint64_t)b->tasks[i].tid);
+    }
+    return order;
+}
+
+/* The order of waits that differ in what their lines say. Of several tasks that read alike, the line shows no address. */
+static int compare_lines(const struct cdacq_wait *a, const struct cdacq_wait *b)
+{
+    int order = compare_numbers(a->kind, b->kind);
+    if (!order)
+        order = a->kind == CDACQ_WAIT_TASK && a->object && b->object ? compare_tasks(a, b)
+                                                                     : compare_numbers(a->object, b->object);
+    order = order ? order : compare_numbers(a->by, b->by);
+    /* Of one lock, a reader may be blocked by another thread than a writer. */
+    order = order ? order : compare_numbers((uint64_t)a->blocker_tid, (uint64_t)b->blocker_tid);
+    order = order ? order : compare_numbers(a->has_timeout, b->has_timeout);
+    return order || !a->has_timeout ? order : compare_numbers((uint64_t)a->timeout, (uint64_t)b->timeout);
 }
 
 static int compare_waits(const void *left, const void *right)
 {
     const struct cdacq_wait *a = *(const struct cdacq_wait *const *)left, *b = *(const struct cdacq_wait *const *)right;
-    int order = compare_aims(a, b);
-    return order ? order : a->tid < b->tid ? -1 : a->tid > b->tid;
+    int order = compare_lines(a, b);
+    order = order ? order : compare_numbers(a->object, b->object);
+    return order ? order : compare_numbers((uint64_t)a->tid, (uint64_t)b->tid);
 }
 
-/* Threads that wait for the same in one line. What is not known is not the same. */
-static size_t count_same(const struct shown_waits *waits, size_t first)
+/* Threads that wait for the same, or for tasks that read alike, in one line. What is not known is not the same. */
+static size_t count_alike(const struct shown_waits *waits, size_t first)
 {
     const struct cdacq_wait *wait = waits->items[first];
     size_t end = first + 1;
-    while (wait->object && end < waits->count && compare_aims(wait, waits->items[end]) == 0)
+    while (wait->object && end < waits->count && compare_lines(wait, waits->items[end]) == 0)
         end++;
     return end - first;
 }
@@ -221,7 +256,10 @@ static void write_wait(struct output *out, const struct cdacq_wait *const *waits
     if (count > THREADS_SHOWN)
         output_printf(out, " and %zu more", count - THREADS_SHOWN);
     output_literal(out, count > 1 ? " wait" : " waits");
-    put_aim(out, waits[0]);
+    if (waits[0]->object == waits[count - 1]->object)
+        put_aim(out, waits[0]);
+    else
+        put_aim_of_each(out, waits[0]);
     put_blocker(out, waits[0]);
     output_literal(out, "\n");
     put_tasks(out, waits[0]);
@@ -295,7 +333,7 @@ void report_write_waits_text(const struct report *report, bool brief)
         qsort(waits.items, waits.count, sizeof *waits.items, compare_waits);
     }
     for (size_t i = 0, n; i < waits.count && !output_failed(out); i += n) {
-        n = count_same(&waits, i);
+        n = count_alike(&waits, i);
         write_wait(out, waits.items + i, n);
     }
     if (report->waits_problem)

@@ -237,7 +237,8 @@ def check_texts(facts, pid):
 def check_starvation(pid):
     texts = [subprocess.run([TOOL, "report", *options, str(pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
              for options in ([], ["--brief"])]
-    return [f"no starvation: {text[:200]}" for text in texts if text.count(STARVATION) != 1]
+    wrong = [f"no starvation: {text[:200]}" for text in texts if text.count(STARVATION) != 1]
+    return wrong + ([] if texts[0].count(" wait, each for a task ") == 1 else ["a line for each worker"])
 
 
 SUSPENDED = ["-p:Features=runtime-async=on", "-p:EnablePreviewFeatures=true", "-p:LangVersion=preview"]

@@ -14,12 +14,11 @@ static class Starved
         int workers = Math.Max(4, Environment.ProcessorCount); // the pool refuses less
         ThreadPool.SetMinThreads(workers, workers);
         ThreadPool.SetMaxThreads(workers, workers);
-        var never = new TaskCompletionSource();
-        Known("Never", never.Task);
         var begun = new CountdownEvent(workers);
         for (int i = 0; i < workers; i++)
         {
             string name = $"Worker{i}";
+            Task never = Known($"Never{i}", new TaskCompletionSource().Task);
             ThreadPool.QueueUserWorkItem(_ =>
             {
                 Here(name);
@@ -28,10 +27,10 @@ static class Starved
                 begun.Signal();
                 if (name == Sleeper)
                     Thread.Sleep(Timeout.Infinite);
-                never.Task.Wait();
+                never.Wait();
             });
             if (name != Sleeper)
-                Say($"wait {name} task Never");
+                Say($"wait {name} task Never{i}");
         }
         begun.Wait();
         for (int i = 0; i < Common; i++)
