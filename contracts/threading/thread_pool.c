@@ -3,7 +3,7 @@
 #include "contracts/objects/object.h"
 
 enum {
-    SEGMENTS_MAX = 64 * 1024, /* of a ConcurrentQueue: each but the first few has a million slots */
+    SEGMENTS_MAX = 64 * 1024, /* of all queues together: each but the first few of a queue has a million slots */
     ASSIGNED_MAX = 4096,      /* queues that are those of some workers */
     CACHE_LINE = 64,          /* by which PaddedHeadAndTail keeps its fields apart */
     CACHE_LINE_ARM64 = 128,
@@ -39,27 +39,27 @@ static bool count_segment(struct threading_types *types, uint64_t segment, uint6
     return true;
 }
 
-static bool count_queue(struct threading_types *types, uint64_t queue, uint64_t *ret)
+/* Adds the items of a queue to *sum. */
+static bool add_queue(struct threading_types *types, uint64_t queue, unsigned *segments_left, uint64_t *sum)
 {
-    uint64_t segment, count, sum = 0;
+    uint64_t segment, count;
     if (!threading_read(types, queue, THREADING_QUEUE_HEAD, &segment))
         return false;
-    for (unsigned i = 0; segment; i++) {
-        if (i == SEGMENTS_MAX || !count_segment(types, segment, &count) ||
+    while (segment) {
+        if (!*segments_left || !count_segment(types, segment, &count) ||
             !threading_read(types, segment, THREADING_SEGMENT_NEXT, &segment))
             return false;
-        sum += count;
+        --*segments_left;
+        *sum += count;
     }
-    *ret = sum;
     return true;
 }
 
 /* The queues of which each is that of some workers, on machines with many processors. */
-static bool count_assigned(struct threading_types *types, uint64_t queues, uint64_t *ret)
+static bool add_assigned(struct threading_types *types, uint64_t queues, unsigned *segments_left, uint64_t *sum)
 {
     struct field_reader *reader = types->cache->reader;
     struct object_array array;
-    uint64_t count, sum = 0;
     struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
     bool is_array = object_array_read(reader, queues, &array) && array.element_size == reader->raw.pointer_size;
     if (reader_leave(&reader->raw, &outer).status < 0 || !is_array || array.count > ASSIGNED_MAX)
@@ -67,26 +67,26 @@ static bool count_assigned(struct threading_types *types, uint64_t queues, uint6
     for (uint32_t i = 0; i < array.count; i++) {
         outer = reader_enter(&reader->raw, FUEL_LOOKUP);
         uint64_t queue = read_pointer(&reader->raw, array.elements + (uint64_t)i * reader->raw.pointer_size);
-        if (reader_leave(&reader->raw, &outer).status < 0 || !count_queue(types, queue, &count))
+        if (reader_leave(&reader->raw, &outer).status < 0 || !add_queue(types, queue, segments_left, sum))
             return false;
-        sum += count;
     }
-    *ret = sum;
     return true;
 }
 
 bool work_queue_count(struct threading_types *types, uint64_t queue, uint64_t *ret)
 {
-    uint64_t normal, high, low, assigned, counts[4] = {0};
+    uint64_t normal, high, low, assigned, sum = 0;
+    unsigned segments_left = SEGMENTS_MAX;
     if (!threading_read(types, queue, THREADING_WORK_QUEUE_NORMAL, &normal) ||
         !threading_read_optional(types, queue, THREADING_WORK_QUEUE_HIGH, &high) ||
         !threading_read_optional(types, queue, THREADING_WORK_QUEUE_LOW, &low) ||
         !threading_read_optional(types, queue, THREADING_WORK_QUEUE_ASSIGNED, &assigned))
         return false;
-    if (!count_queue(types, normal, &counts[0]) || (high && !count_queue(types, high, &counts[1])) ||
-        (low && !count_queue(types, low, &counts[2])) || (assigned && !count_assigned(types, assigned, &counts[3])))
+    if (!add_queue(types, normal, &segments_left, &sum) || (high && !add_queue(types, high, &segments_left, &sum)) ||
+        (low && !add_queue(types, low, &segments_left, &sum)) ||
+        (assigned && !add_assigned(types, assigned, &segments_left, &sum)))
         return false;
-    *ret = counts[0] + counts[1] + counts[2] + counts[3];
+    *ret = sum;
     return true;
 }
 
