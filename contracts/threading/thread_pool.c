@@ -5,9 +5,14 @@
 enum {
     SEGMENTS_MAX = 64 * 1024, /* of all queues together: each but the first few of a queue has a million slots */
     ASSIGNED_MAX = 4096,      /* queues that are those of some workers */
-    CACHE_LINE = 64,          /* by which PaddedHeadAndTail keeps its fields apart */
+    CACHE_LINE = 64,          /* by which the runtime keeps fields apart that change often */
     CACHE_LINE_ARM64 = 128,
 };
+
+static unsigned cache_line(const struct threading_types *types)
+{
+    return types->cache->reader->layout->architecture == ARCHITECTURE_ARM64 ? CACHE_LINE_ARM64 : CACHE_LINE;
+}
 
 bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struct thread_pool_limits *ret)
 {
@@ -19,11 +24,26 @@ bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struc
     return true;
 }
 
+/* ThreadCounts, the first field after a cache line: the workers that run, those that exist, and the goal, of 16 bits. */
+bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_t *ret)
+{
+    struct reader *reader = &types->cache->reader->raw;
+    uint64_t counts;
+    if (!threading_field_address(types, pool, THREADING_POOL_COUNTS, &counts))
+        return false;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    uint64_t value = read_u64(reader, counts + cache_line(types));
+    if (reader_leave(reader, &outer).status < 0 || !(value >> 32 & UINT16_MAX)) /* it is 1 or more */
+        return false;
+    *ret = value >> 32 & UINT16_MAX;
+    return true;
+}
+
 /* The used slots of a segment. The ends count up without bound; a segment that is full is frozen by a higher tail. */
 static bool count_segment(struct threading_types *types, uint64_t segment, uint64_t *ret)
 {
     struct field_reader *reader = types->cache->reader;
-    unsigned line = reader->layout->architecture == ARCHITECTURE_ARM64 ? CACHE_LINE_ARM64 : CACHE_LINE;
+    unsigned line = cache_line(types);
     uint64_t mask, ends;
     if (!threading_read(types, segment, THREADING_SEGMENT_MASK, &mask) ||
         !threading_field_address(types, segment, THREADING_SEGMENT_ENDS, &ends))

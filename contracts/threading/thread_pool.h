@@ -15,8 +15,11 @@ struct thread_pool_limits {
 
 /* Each is false, and leaves *ret untouched, if something cannot be read. */
 
-/* `pool` must be of THREADING_POOL. */
+/* `pool` must be of THREADING_POOL; so below. */
 bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struct thread_pool_limits *ret);
+
+/* How many workers the pool lets run work items at once; the others are idle, also if items are queued. */
+bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_t *ret);
 
 /* The work items in the pool's queues, without those of the workers. `queue` must be of THREADING_WORK_QUEUE. */
 bool work_queue_count(struct threading_types *types, uint64_t queue, uint64_t *ret);

@@ -74,6 +74,7 @@ static const struct {
     [THREADING_RW_UPGRADE_EVENT] = {"_waitUpgradeEvent", 0},
     [THREADING_POOL_MIN] = {"_minThreads", 2},
     [THREADING_POOL_MAX] = {"_maxThreads", 2},
+    [THREADING_POOL_COUNTS] = {"_separated", 0},
     [THREADING_WORK_QUEUE_NORMAL] = {"workItems", 0},
     [THREADING_WORK_QUEUE_HIGH] = {"highPriorityWorkItems", 0},
     [THREADING_WORK_QUEUE_LOW] = {"lowPriorityWorkItems", 0},

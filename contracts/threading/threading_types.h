@@ -78,6 +78,7 @@ enum threading_field {
     THREADING_RW_UPGRADE_EVENT,
     THREADING_POOL_MIN,
     THREADING_POOL_MAX,
+    THREADING_POOL_COUNTS,
     THREADING_WORK_QUEUE_NORMAL, /* a ConcurrentQueue<object>; so are the next two, which a version may lack */
     THREADING_WORK_QUEUE_HIGH,
     THREADING_WORK_QUEUE_LOW,

@@ -139,8 +139,8 @@ struct cdacq_deadlock {
 
 /*
  * The runtime's own thread pool (System.Threading.ThreadPool), as the stacks of its workers show it. It starves while
- * all of its workers wait and work items are queued: the pool adds workers slowly, and what a worker waits for may be
- * one of these items.
+ * work items are queued and all workers wait that it lets run at once: the pool lets more run slowly, and what a worker
+ * waits for may be one of these items. Other workers, of an earlier load, may be idle all the same.
  */
 struct cdacq_thread_pool {
     size_t size;
@@ -153,6 +153,7 @@ struct cdacq_thread_pool {
     uint32_t max_workers;
     bool has_queued; /* the next is known; it is not if no worker is busy */
     uint64_t queued; /* work items that no worker has begun to run, in all queues: ThreadPool.PendingWorkItemCount */
+    bool starves;    /* at this moment; false also if that is not known */
 };
 
 /*

@@ -508,7 +508,7 @@ Wait = struct(
 ThreadPool = struct(
     "cdacq_thread_pool", ("size", c_size_t), ("object", c_uint64), ("workers", c_uint32), ("busy", c_uint32),
     ("waiting", c_uint32), ("has_limits", c_bool), ("min_workers", c_uint32), ("max_workers", c_uint32),
-    ("has_queued", c_bool), ("queued", c_uint64))
+    ("has_queued", c_bool), ("queued", c_uint64), ("starves", c_bool))
 Deadlock = struct("cdacq_deadlock", ("size", c_size_t), ("waits", POINTER(c_void_p)), ("count", c_size_t))
 
 JitdumpHeader = struct("cdacq_jitdump_header", ("version", c_uint32), ("total_size", c_uint32),

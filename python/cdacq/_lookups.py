@@ -62,7 +62,7 @@ def _thread_pool(graph: Any) -> records.ThreadPool | None:
     call("cdacq_wait_graph_get_thread_pool", graph, ctypes.byref(pool))
     limits = (pool.min_workers, pool.max_workers) if pool.has_limits else (None, None)
     return records.ThreadPool(pool.object, pool.workers, pool.busy, pool.waiting, *limits,
-                              pool.queued if pool.has_queued else None) if pool.workers else None
+                              pool.queued if pool.has_queued else None, pool.starves) if pool.workers else None
 
 
 def _visit_flags(stubs: bool, r2r: str) -> int:

@@ -395,7 +395,7 @@ class Wait(NamedTuple):
 
 
 class ThreadPool(NamedTuple):
-    """The runtime's thread pool. It starves while all workers wait and work items are queued."""
+    """The runtime's thread pool."""
     object: int
     """The PortableThreadPool; 0: not known."""
     workers: int
@@ -407,6 +407,8 @@ class ThreadPool(NamedTuple):
     max_workers: int | None
     queued: int | None
     """Work items that no worker has begun to run; None: not known."""
+    starves: bool
+    """All workers wait that the pool lets run at once, and work items are queued."""
 
 
 class Waits(NamedTuple):

@@ -1,6 +1,6 @@
 /*
  * wait_pool.c: what the thread pool does: how many of its workers run work items, how many of these wait, and how many
- * items are queued. A pool all of whose workers wait, while items are queued, starves.
+ * items are queued. A pool starves if items are queued while all workers wait that it lets run at once.
  */
 #include "contracts/threading/thread_pool.h"
 #include "src/api/wait_graph.h"
@@ -54,6 +54,16 @@ static void count_workers(const struct cdacq_wait_graph *graph, struct cdacq_thr
     }
 }
 
+/* The pool keeps workers idle beyond its goal, so that one which is idle does not mean that the pool can go on. */
+static bool starves(struct cdacq_wait_graph *graph, const struct cdacq_thread_pool *pool)
+{
+    uint32_t goal;
+    if (!pool->busy || pool->waiting < pool->busy || !pool->has_queued || !pool->queued)
+        return false;
+    return pool->busy == pool->workers ||
+           (pool->object && thread_pool_read_goal(&graph->types, pool->object, &goal) && pool->busy >= goal);
+}
+
 void graph_describe_pool(struct cdacq_wait_graph *graph)
 {
     struct cdacq_thread_pool *pool = &graph->pool.described;
@@ -66,6 +76,7 @@ void graph_describe_pool(struct cdacq_wait_graph *graph)
         pool->max_workers = limits.max;
     }
     pool->has_queued = count_queued(graph, &pool->queued);
+    pool->starves = starves(graph, pool);
 }
 
 enum cdacq_status cdacq_wait_graph_get_thread_pool(const struct cdacq_wait_graph *graph, struct cdacq_thread_pool *ret,

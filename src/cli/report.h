@@ -107,9 +107,6 @@ void report_write_waits_json(const struct report *report, struct json_writer *w)
 /* Whether a thread that has the stack is in a deadlock. */
 bool report_is_deadlocked(const struct report *report, const struct stack *stack);
 
-/* Whether all workers of the thread pool wait while work items are queued. */
-bool report_pool_starves(const struct report *report);
-
 /* "unhandled", "fatal", "alive" or the signal, which is written to `buffer`. */
 const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE]);
 

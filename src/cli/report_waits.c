@@ -265,20 +265,15 @@ static void write_wait(struct output *out, const struct cdacq_wait *const *waits
     put_tasks(out, waits[0]);
 }
 
-bool report_pool_starves(const struct report *report)
-{
-    const struct cdacq_thread_pool *pool = &report->pool;
-    return pool->workers && pool->waiting == pool->workers && pool->has_queued && pool->queued;
-}
-
 /* Of one moment: whether it lasts, a second report shows. */
 static void put_starvation(struct output *out, const struct cdacq_thread_pool *pool)
 {
     output_style(out, STYLE_ERROR);
-    if (pool->workers == 1)
-        output_literal(out, "its only worker waits");
+    const char *busy = pool->busy < pool->workers ? "busy " : ""; /* the pool lets no other run */
+    if (pool->busy == 1)
+        output_printf(out, "its only %sworker waits", busy);
     else
-        output_printf(out, "all %" PRIu32 " workers wait", pool->workers);
+        output_printf(out, "all %" PRIu32 " %sworkers wait", pool->busy, busy);
     output_printf(out, " while %" PRIu64 " work item%s queued", pool->queued, pool->queued == 1 ? " is" : "s are");
     output_style(out, STYLE_NONE);
     output_literal(out, ": starvation, if it lasts");
@@ -294,7 +289,7 @@ static void write_pool(const struct report *report, struct output *out)
         return;
     output_styled(out, STYLE_HEADING, "\nThread pool:\n");
     output_literal(out, "  ");
-    if (report_pool_starves(report)) {
+    if (report->pool.starves) {
         put_starvation(out, pool);
         return;
     }
@@ -320,7 +315,7 @@ void report_write_waits_text(const struct report *report, bool brief)
             write_deadlock(out, report->deadlocks.items[i]);
     }
     if (brief) {
-        if (report_pool_starves(report)) {
+        if (report->pool.starves) {
             output_printf(out, "%-12s", "thread pool");
             put_starvation(out, &report->pool);
         }
@@ -428,6 +423,7 @@ static void write_pool_json(const struct cdacq_thread_pool *pool, struct json_wr
     json_known_number(w, "min_workers", pool->has_limits, pool->min_workers);
     json_known_number(w, "max_workers", pool->has_limits, pool->max_workers);
     json_known_number(w, "queued", pool->has_queued, pool->queued);
+    json_bool(w, "starves", pool->starves);
     json_end_object(w);
 }
 

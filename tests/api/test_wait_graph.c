@@ -672,7 +672,8 @@ START_TEST(damaged_queues)
 }
 END_TEST
 
-static unsigned sleeping; /* threads of which the runtime says so: a bit for each */
+static unsigned sleeping;      /* threads of which the runtime says so: a bit for each */
+static uint32_t own_items = 5; /* in the queue of the first worker */
 
 /* Adds the threads: all but the last are workers, and the first two of them run work items and wait. */
 static void add_workers(uint64_t queue, uint64_t pool)
@@ -688,7 +689,7 @@ static void add_workers(uint64_t queue, uint64_t pool)
         uint64_t locals = lock_heap_object(&heap, LOCK_HEAP_LOCALS), own = lock_heap_object(&heap, LOCK_HEAP_STEALING);
         lock_heap_put(&heap, locals + LOCALS_QUEUE, own, 8);
         lock_heap_put(&heap, own + STEALING_HEAD, 10, 4);
-        lock_heap_put(&heap, own + STEALING_TAIL, i ? 9 : 15, 4);
+        lock_heap_put(&heap, own + STEALING_TAIL, i ? 9 : 10 + own_items, 4);
         cdacq_wait_graph_add_thread(graph, &thread);
         graph->threads.items[i].is_worker = i + 1 < LOCK_HEAP_THREADS;
         graph->threads.items[i].runs_work = i < 2;
@@ -727,6 +728,25 @@ START_TEST(thread_pool)
     ck_assert_uint_eq(found.min_workers, 4);
     ck_assert_uint_eq(found.max_workers, 32767);
     ck_assert_uint_eq(found.queued, 7 + 5);
+}
+END_TEST
+
+/* Two of five workers run, and wait. The others may be idle because the pool lets only so many run. */
+START_TEST(starvation)
+{
+    static const struct {
+        uint32_t goal, tail;
+        unsigned sleeping;
+        bool starves;
+    } rows[] = {{2, 7, 3, true},  {1, 7, 3, true},  {3, 7, 3, false},
+                {0, 7, 3, false}, {2, 7, 1, false}, {2, 0, 3, false}};
+    const uint32_t ends[][2] = {{0, rows[_i].tail}};
+    uint64_t pool = lock_heap_object(&heap, LOCK_HEAP_POOL);
+    lock_heap_put(&heap, pool + POOL_COUNTS, UINT64_C(0xffff000000050002) | (uint64_t)rows[_i].goal << 32, 8);
+    sleeping = rows[_i].sleeping;
+    own_items = rows[_i].tail;
+    add_workers(add_work_queue(lock_heap_queue(&heap, ends, 1, 8)), pool);
+    ck_assert_int_eq(described_pool().starves, rows[_i].starves);
 }
 END_TEST
 
@@ -971,6 +991,7 @@ static Suite *suite(void)
     tcase_add_test(tc, queues_of_each_kind);
     tcase_add_loop_test(tc, damaged_queues, 0, 5);
     tcase_add_test(tc, thread_pool);
+    tcase_add_loop_test(tc, starvation, 0, 6);
     tcase_add_loop_test(tc, ambiguous_pool, 0, 2);
     tcase_add_test(tc, no_thread_pool);
     tcase_add_test(tc, monitors_of_net_11);

@@ -10,6 +10,8 @@
 #include "tests/support/metadata_writer.h"
 #include "tests/support/no_files.h"
 
+enum { CACHE_LINE = 64 };
+
 static const struct heap_field {
     enum lock_heap_type type;
     const char *name;
@@ -48,6 +50,7 @@ static const struct heap_field {
     {LOCK_HEAP_HANDLE, "_waitHandle", HANDLE_SAFE, ELEMENT_CLASS},
     {LOCK_HEAP_POOL, "_minThreads", POOL_MIN, ELEMENT_I2},
     {LOCK_HEAP_POOL, "_maxThreads", POOL_MAX, ELEMENT_I2},
+    {LOCK_HEAP_POOL, "_separated", POOL_COUNTS - CACHE_LINE, ELEMENT_VALUETYPE},
     {LOCK_HEAP_WORK_QUEUE, "workItems", WORK_QUEUE_NORMAL, ELEMENT_CLASS},
     {LOCK_HEAP_WORK_QUEUE, "highPriorityWorkItems", WORK_QUEUE_HIGH, ELEMENT_CLASS},
     {LOCK_HEAP_WORK_QUEUE, "_assignableWorkItemQueues", WORK_QUEUE_ASSIGNED, ELEMENT_CLASS},
@@ -88,7 +91,6 @@ static const char *const type_names[LOCK_HEAP_TYPES][2] = {
 enum {
     FIRST_TYPE = 2,
     OBJECT_SIZE = 72, /* with the header */
-    CACHE_LINE = 64,
     MT_INSTANCE = 0x10,
 };
 
@@ -219,7 +221,8 @@ static void add_types(struct lock_heap *heap)
 
 uint64_t lock_heap_object(struct lock_heap *heap, enum lock_heap_type type)
 {
-    uint64_t object = allocate(heap, OBJECT_SIZE) + 8; /* after its header */
+    uint64_t size = type == LOCK_HEAP_POOL ? OBJECT_SIZE + 2 * CACHE_LINE : OBJECT_SIZE;
+    uint64_t object = allocate(heap, size) + 8; /* after its header */
     lock_heap_set(heap, object, F_Object_m_pMethTab, heap->tables[type]);
     return object;
 }

@@ -72,6 +72,7 @@ enum {
     HANDLE_SAFE = 8,
     POOL_MIN = 8,
     POOL_MAX = 10,
+    POOL_COUNTS = 16 + 64, /* the field, and a cache line */
     WORK_QUEUE_NORMAL = 8,
     WORK_QUEUE_HIGH = 16,
     WORK_QUEUE_ASSIGNED = 24,

@@ -10,7 +10,7 @@
 //   timed NAME                     its wait has a timeout
 //   endless NAME                   it has none
 //   ends NAME                      its wait has a timeout, shown or not, or a token that can be cancelled
-//   pool WORKERS BUSY WAITING MIN MAX QUEUED
+//   pool WORKERS BUSY WAITING MIN MAX QUEUED STARVES
 //   deadlock NAME...               the threads of a cycle, in the order of the waits
 //   READY PID
 using System.Runtime;

@@ -36,6 +36,6 @@ static class Starved
         for (int i = 0; i < Common; i++)
             ThreadPool.QueueUserWorkItem(_ => { });
         Thread.Sleep(500);
-        Say($"pool {workers} {workers} {workers} {workers} {workers} {ThreadPool.PendingWorkItemCount}");
+        Say($"pool {workers} {workers} {workers} {workers} {workers} {ThreadPool.PendingWorkItemCount} 1");
     }
 }
