@@ -18,10 +18,11 @@ bool reader_writer_lock_read(struct threading_types *types, uint64_t object, str
     static const enum threading_field waiter_fields[] = {THREADING_RW_WAIT_READ, THREADING_RW_WAIT_WRITE,
                                                          THREADING_RW_WAIT_UPGRADEABLE, THREADING_RW_WAIT_UPGRADE};
     struct reader_writer_lock lock = {0};
-    uint32_t owners, writer, upgrader, waiters;
+    uint32_t owners, writer, upgrader, upgrader_reads, waiters;
     if (!read_u32_of(types, object, THREADING_RW_OWNERS, &owners) ||
         !read_u32_of(types, object, THREADING_RW_WRITER, &writer) ||
-        !read_u32_of(types, object, THREADING_RW_UPGRADER, &upgrader))
+        !read_u32_of(types, object, THREADING_RW_UPGRADER, &upgrader) ||
+        !read_u32_of(types, object, THREADING_RW_UPGRADER_READS, &upgrader_reads))
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(waiter_fields); i++) {
         if (!read_u32_of(types, object, waiter_fields[i], &waiters))
@@ -33,6 +34,9 @@ bool reader_writer_lock_read(struct threading_types *types, uint64_t object, str
     } else {
         lock.readers = owners & READERS_MASK;
         lock.upgrader = lock.readers && (int32_t)upgrader > 0 ? upgrader : 0;
+        if (lock.upgrader && upgrader_reads &&
+            lock.readers > 1) /* counted twice; said only if the lock allows recursion */
+            lock.readers--;
     }
     *ret = lock;
     return true;

@@ -64,6 +64,7 @@ static const struct {
     [THREADING_RW_OWNERS] = {"_owners", 4},
     [THREADING_RW_WRITER] = {"_writeLockOwnerId", 4},
     [THREADING_RW_UPGRADER] = {"_upgradeLockOwnerId", 4},
+    [THREADING_RW_UPGRADER_READS] = {"_fUpgradeThreadHoldingRead", 1},
     [THREADING_RW_WAIT_READ] = {"_numReadWaiters", 4},
     [THREADING_RW_WAIT_WRITE] = {"_numWriteWaiters", 4},
     [THREADING_RW_WAIT_UPGRADEABLE] = {"_numUpgradeWaiters", 4},

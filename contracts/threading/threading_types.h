@@ -68,6 +68,7 @@ enum threading_field {
     THREADING_RW_OWNERS,
     THREADING_RW_WRITER, /* an id of the runtime, or -1; so is the next */
     THREADING_RW_UPGRADER,
+    THREADING_RW_UPGRADER_READS,
     THREADING_RW_WAIT_READ, /* numbers of threads */
     THREADING_RW_WAIT_WRITE,
     THREADING_RW_WAIT_UPGRADEABLE,

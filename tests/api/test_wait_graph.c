@@ -552,6 +552,19 @@ START_TEST(reader_writer_states)
 }
 END_TEST
 
+/* The thread that may upgrade has entered to read, too: it is one reader. */
+START_TEST(reader_writer_upgrader_reads)
+{
+    struct cdacq_lock lock = {.size = sizeof lock};
+    uint64_t object = reader_writer(3, -1, 2);
+    lock_heap_put(&heap, object + RW_UPGRADER_READS, 1, 1);
+    complete();
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, object, &lock, &error), CDACQ_OK);
+    ck_assert_uint_eq(lock.owner_id, 2);
+    ck_assert_uint_eq(lock.readers, 2);
+}
+END_TEST
+
 /* Adds the threads, the first of which waits for an event of the lock. */
 static const struct cdacq_wait *wait_for_reader_writer(uint64_t lock, unsigned event)
 {
@@ -985,6 +998,7 @@ static Suite *suite(void)
     tcase_add_test(tc, threads_of_another_namespace);
     tcase_add_loop_test(tc, thread_without_a_stack, 0, 2);
     tcase_add_loop_test(tc, reader_writer_states, 0, (int)ARRAY_SIZE(states));
+    tcase_add_test(tc, reader_writer_upgrader_reads);
     tcase_add_loop_test(tc, reader_writer_waits, 0, 4);
     tcase_add_test(tc, reader_writer_deadlock);
     tcase_add_loop_test(tc, queued_items, 0, (int)ARRAY_SIZE(queues));

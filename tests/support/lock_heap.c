@@ -43,6 +43,7 @@ static const struct heap_field {
     {LOCK_HEAP_READER_WRITER, "_owners", RW_OWNERS, ELEMENT_U4},
     {LOCK_HEAP_READER_WRITER, "_writeLockOwnerId", RW_WRITER, ELEMENT_I4},
     {LOCK_HEAP_READER_WRITER, "_upgradeLockOwnerId", RW_UPGRADER, ELEMENT_I4},
+    {LOCK_HEAP_READER_WRITER, "_fUpgradeThreadHoldingRead", RW_UPGRADER_READS, ELEMENT_BOOLEAN},
     {LOCK_HEAP_READER_WRITER, "_numReadWaiters", RW_WAITERS, ELEMENT_U4},
     {LOCK_HEAP_READER_WRITER, "_numWriteWaiters", RW_WAITERS + 4, ELEMENT_U4},
     {LOCK_HEAP_READER_WRITER, "_numUpgradeWaiters", RW_WAITERS + 4, ELEMENT_U4},

@@ -69,6 +69,7 @@ enum {
     RW_WRITER = 44,
     RW_UPGRADER = 48,
     RW_WAITERS = 52, /* to read; only these */
+    RW_UPGRADER_READS = 60,
     HANDLE_SAFE = 8,
     POOL_MIN = 8,
     POOL_MAX = 10,
