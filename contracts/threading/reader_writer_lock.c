@@ -34,9 +34,8 @@ bool reader_writer_lock_read(struct threading_types *types, uint64_t object, str
     } else {
         lock.readers = owners & READERS_MASK;
         lock.upgrader = lock.readers && (int32_t)upgrader > 0 ? upgrader : 0;
-        if (lock.upgrader && upgrader_reads &&
-            lock.readers > 1) /* counted twice; said only if the lock allows recursion */
-            lock.readers--;
+        bool twice = lock.upgrader && upgrader_reads; /* is said only if the lock allows recursion */
+        lock.readers -= twice && lock.readers > 1;
     }
     *ret = lock;
     return true;

@@ -110,6 +110,12 @@ static int add_nested(const struct cdacq_nested_exception *nested, void *context
     return report->nested.count == NESTED_SHOWN;
 }
 
+static bool is_of_cplusplus(const char *module)
+{
+    const char *base = path_basename(module);
+    return strncmp(base, "libstdc++.so", 12) == 0 || strncmp(base, "libgcc_s.so", 11) == 0;
+}
+
 /*
  * Whether the C++ library ended the process, as .NET 9 lets it where an exception leaves a method that native code has
  * called (UnmanagedCallersOnly): the frames that threw it are gone.
@@ -124,7 +130,7 @@ static bool is_terminated(const struct report *report)
         if (terminates && strcmp(frame->module, report->facts.runtime_path ? report->facts.runtime_path : "") == 0)
             return true; /* the runtime, and no other code, has called the C++ library */
         terminates |= frame->symbol && strcmp(frame->symbol, "_ZSt9terminatev") == 0;
-        if (terminates && strncmp(path_basename(frame->module), "libstdc++", strlen("libstdc++")) != 0)
+        if (terminates && !is_of_cplusplus(frame->module))
             break;
     }
     return false;
