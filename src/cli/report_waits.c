@@ -214,7 +214,7 @@ static int compare_tasks(const struct cdacq_wait *a, const struct cdacq_wait *b)
     return order;
 }
 
-/* The order of waits that differ in what their lines say. Of several tasks that read alike, the line shows no address. */
+/* The order of waits that differ in what their lines say. For several tasks that read alike, no address is shown. */
 static int compare_lines(const struct cdacq_wait *a, const struct cdacq_wait *b)
 {
     int order = compare_numbers(a->kind, b->kind);
