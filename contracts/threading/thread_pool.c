@@ -24,7 +24,7 @@ bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struc
     return true;
 }
 
-/* ThreadCounts, the first field after a cache line: how many workers run, how many exist, and the goal, 16 bits each. */
+/* ThreadCounts, the first field after a cache line: how many workers run and exist, and the goal, of 16 bits each. */
 bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_t *ret)
 {
     struct reader *reader = &types->cache->reader->raw;
