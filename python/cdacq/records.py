@@ -408,7 +408,7 @@ class ThreadPool(NamedTuple):
     queued: int | None
     """Work items that no worker has begun to run; None: not known."""
     starves: bool
-    """All workers wait that the pool lets run at once, and work items are queued."""
+    """Work items are queued, and every worker that the pool allows to run is waiting."""
 
 
 class Waits(NamedTuple):

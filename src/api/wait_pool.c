@@ -1,6 +1,6 @@
 /*
  * wait_pool.c: what the thread pool does: how many of its workers run work items, how many of these wait, and how many
- * items are queued. A pool starves if items are queued while all workers wait that it lets run at once.
+ * items are queued. A pool starves if items are queued while every worker that it allows to run is waiting.
  */
 #include "contracts/threading/thread_pool.h"
 #include "src/api/wait_graph.h"
@@ -54,7 +54,7 @@ static void count_workers(const struct cdacq_wait_graph *graph, struct cdacq_thr
     }
 }
 
-/* The pool keeps workers idle beyond its goal, so that one which is idle does not mean that the pool can go on. */
+/* The pool keeps workers beyond its goal idle: that there is an idle worker does not mean that an item will be run. */
 static bool starves(struct cdacq_wait_graph *graph, const struct cdacq_thread_pool *pool)
 {
     uint32_t goal;
