@@ -139,8 +139,8 @@ struct cdacq_deadlock {
 
 /*
  * The runtime's own thread pool (System.Threading.ThreadPool), as the stacks of its workers show it. It starves while
- * work items are queued and every worker that it allows to run is waiting: it allows more only slowly, and what a worker
- * waits for may be one of these items. Workers that an earlier load has left may be idle all the same.
+ * work items are queued and every worker that it allows to run is waiting: it allows more only slowly, and what a
+ * worker waits for may be one of these items. Workers that an earlier load has left may be idle all the same.
  */
 struct cdacq_thread_pool {
     size_t size;
