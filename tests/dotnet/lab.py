@@ -39,9 +39,13 @@ class Skip(LabError):
     """This machine can't do what was asked; says why."""
 
 
-def run(command, **options):
-    """Runs a command quietly; its output is the message if it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+def run(command, crashes=0, **options):
+    """Runs a command quietly; its output is the message if it fails. If a signal ends it, it is run again, up to
+    `crashes` times."""
+    for _ in range(crashes + 1):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+        if done.returncode >= 0:
+            break
     if done.returncode != 0:
         raise LabError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")
     return done.stdout
@@ -146,7 +150,8 @@ class Target:
         """A core by the runtime's own tool: full, heap, mini or triage."""
         path = path or os.path.join(self.work, f"createdump-{kind}.core")
         tool = os.path.join(self.runtime_directory(), "createdump")
-        run([tool, CREATEDUMP_KINDS[kind], "-f", path, str(self.pid)])
+        # That of .NET 9 once got a SIGSEGV in a process whose threads throw all the time.
+        run([tool, CREATEDUMP_KINDS[kind], "-f", path, str(self.pid)], crashes=2)
         return path
 
     def gcore(self, path=None):
