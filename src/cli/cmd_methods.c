@@ -46,8 +46,10 @@ static bool end_patterns(struct work *work, bool is_complete)
 {
     bool all = true;
     for (size_t i = 0; i < work->pattern_count; i++) {
+        const char *pattern = work->patterns[i];
         if (!work->matched[i] && is_complete)
-            message("no method%s is named '%s'", work->unread ? " that can be read" : "", work->patterns[i]);
+            message("no method%s is named '%s'%s", work->unread ? " that can be read" : "", pattern,
+                    strchr(pattern, '*') ? "" : "; a '*' in it stands for any text");
         all &= work->matched[i];
     }
     free(work->matched);

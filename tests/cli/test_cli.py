@@ -256,6 +256,7 @@ class Habits(Case):
         self.assertRegex(done.stderr, rb"^cdacq: some names cannot be read, at 0x\w+ first: .*\n"
                                       rb"cdacq: there may be more prepared methods: images .* cannot be read: \d+\n"
                                       rb"cdacq: no method that can be read is named 'Nobody\.\*'\n$")
+        self.assertIn(b"is named 'Nobody'; a '*' in it stands for any text\n", run("methods", CORE, "Nobody").stderr)
         self.assertNotIn(b"[error]", done.stdout)
 
     def test_methods_that_may_be_prepared(self):
