@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
