@@ -52,10 +52,8 @@ enum reader_writer_wait reader_writer_wait_of(struct threading_types *types, uin
         {THREADING_RW_UPGRADEABLE_EVENT, READER_WRITER_TO_READ_UPGRADEABLY},
         {THREADING_RW_UPGRADE_EVENT, READER_WRITER_TO_UPGRADE},
     };
-    uint64_t event, safe;
-    for (size_t i = 0; handle && i < ARRAY_SIZE(rows); i++)
-        if (threading_read(types, object, rows[i].event, &event) && event &&
-            threading_read(types, event, THREADING_WAIT_HANDLE_SAFE, &safe) && safe == handle)
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (threading_field_has_handle(types, object, rows[i].event, handle))
             return rows[i].wait;
     return READER_WRITER_UNKNOWN;
 }

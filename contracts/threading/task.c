@@ -93,20 +93,14 @@ uint64_t task_waiting_parent(struct threading_types *types, uint64_t task)
 static bool array_each(struct threading_types *types, uint64_t items, uint64_t size, uint64_t limit,
                        bool (*visit)(void *context, uint64_t object), void *context)
 {
-    struct field_reader *reader = types->cache->reader;
     struct object_array array;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
-    bool is_array = object_array_read(reader, items, &array) && array.element_size == reader->raw.pointer_size;
-    (void)reader_leave(&reader->raw, &outer);
-    if (!is_array)
+    uint64_t object;
+    if (!threading_array(types, items, &array))
         return true;
     size = MIN(size, array.count);
-    for (uint64_t i = 0; i < MIN(size, limit) && types->reads_left; i++) {
-        outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-        uint64_t object = read_pointer(&reader->raw, array.elements + i * reader->raw.pointer_size);
-        if (reader_leave(&reader->raw, &outer).status < 0 || (object && !visit(context, object)))
+    for (uint64_t i = 0; i < MIN(size, limit) && types->reads_left; i++)
+        if (!threading_element(types, &array, i, &object) || (object && !visit(context, object)))
             break;
-    }
     return size <= limit;
 }
 

@@ -1,7 +1,5 @@
 #include "contracts/threading/thread_pool.h"
 
-#include "contracts/objects/object.h"
-
 enum {
     SEGMENTS_MAX = 64 * 1024, /* of all queues together: each but the first few of a queue has a million slots */
     ASSIGNED_MAX = 4096,      /* queues that are those of some workers */
@@ -78,18 +76,13 @@ static bool add_queue(struct threading_types *types, uint64_t queue, unsigned *s
 /* The queues of which each is that of some workers, on machines with many processors. */
 static bool add_assigned(struct threading_types *types, uint64_t queues, unsigned *segments_left, uint64_t *sum)
 {
-    struct field_reader *reader = types->cache->reader;
     struct object_array array;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-    bool is_array = object_array_read(reader, queues, &array) && array.element_size == reader->raw.pointer_size;
-    if (reader_leave(&reader->raw, &outer).status < 0 || !is_array || array.count > ASSIGNED_MAX)
+    uint64_t queue;
+    if (!threading_array(types, queues, &array) || array.count > ASSIGNED_MAX)
         return false;
-    for (uint32_t i = 0; i < array.count; i++) {
-        outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-        uint64_t queue = read_pointer(&reader->raw, array.elements + (uint64_t)i * reader->raw.pointer_size);
-        if (reader_leave(&reader->raw, &outer).status < 0 || !add_queue(types, queue, segments_left, sum))
+    for (uint32_t i = 0; i < array.count; i++)
+        if (!threading_element(types, &array, i, &queue) || !add_queue(types, queue, segments_left, sum))
             return false;
-    }
     return true;
 }
 

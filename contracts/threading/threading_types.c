@@ -1,7 +1,6 @@
 #include "contracts/threading/threading_types.h"
 
 #include "contracts/objects/field.h"
-#include "contracts/objects/object.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 #include "formats/names/signature.h"
@@ -234,4 +233,28 @@ bool threading_read_optional(struct threading_types *types, uint64_t object, enu
         return true;
     *ret = 0;
     return place->searched && !place->found;
+}
+
+bool threading_field_has_handle(struct threading_types *types, uint64_t object, enum threading_field field,
+                                uint64_t handle)
+{
+    uint64_t event, safe;
+    return handle && threading_read(types, object, field, &event) && event &&
+           threading_read(types, event, THREADING_WAIT_HANDLE_SAFE, &safe) && safe == handle;
+}
+
+bool threading_array(struct threading_types *types, uint64_t object, struct object_array *ret)
+{
+    struct field_reader *reader = types->cache->reader;
+    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    bool is_array = object_array_read(reader, object, ret) && ret->element_size == reader->raw.pointer_size;
+    return reader_leave(&reader->raw, &outer).status >= 0 && is_array;
+}
+
+bool threading_element(struct threading_types *types, const struct object_array *array, uint64_t index, uint64_t *ret)
+{
+    struct reader *reader = &types->cache->reader->raw;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    *ret = read_pointer(reader, array->elements + index * reader->pointer_size);
+    return reader_leave(reader, &outer).status >= 0;
 }

@@ -11,6 +11,7 @@
 #define CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
 
 #include "contracts/loader.h"
+#include "contracts/objects/object.h"
 #include "util/hash_table.h"
 
 /* A type of the core library, or one derived from it. */
@@ -149,5 +150,15 @@ bool threading_read(struct threading_types *types, uint64_t object, enum threadi
 
 /* The same for a field that some versions of the type lack: *ret is 0 then. */
 bool threading_read_optional(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
+
+/* Whether a field of an object refers to a WaitHandle that has the SafeWaitHandle `handle`, not 0. */
+bool threading_field_has_handle(struct threading_types *types, uint64_t object, enum threading_field field,
+                                uint64_t handle);
+
+/* An array of references. False if the object is none or it cannot be read. Does not fail the reader. */
+bool threading_array(struct threading_types *types, uint64_t object, struct object_array *ret);
+
+/* An element of such an array. False if it cannot be read. Does not fail the reader. */
+bool threading_element(struct threading_types *types, const struct object_array *array, uint64_t index, uint64_t *ret);
 
 #endif

@@ -106,11 +106,8 @@ static bool wait_for_event(struct cdacq_wait_graph *graph, const struct blocked 
 static bool wait_for_lock(struct cdacq_wait_graph *graph, struct cdacq_wait *wait)
 {
     struct wait_candidate lock = candidate_of(&graph->current, WAIT_ROLE_LOCK);
-    uint64_t event, safe;
-    bool confirmed = lock.object && graph->current.safe_handle &&
-                     threading_read(&graph->types, lock.object, THREADING_LOCK_EVENT, &event) && event &&
-                     threading_read(&graph->types, event, THREADING_WAIT_HANDLE_SAFE, &safe) &&
-                     safe == graph->current.safe_handle;
+    bool confirmed =
+        threading_field_has_handle(&graph->types, lock.object, THREADING_LOCK_EVENT, graph->current.safe_handle);
     set_object(wait, CDACQ_WAIT_ENTER, &lock, confirmed);
     return true;
 }
@@ -233,7 +230,7 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
 {
     if (!graph->current.active || !graph->threads.count)
         return;
-    const struct graph_thread *thread = &graph->threads.items[graph->threads.count - 1];
+    const struct graph_thread *thread = graph_last_thread(graph);
     struct blocked blocked = read_blocked(graph, thread->address);
     struct graph_wait found = {
         .wait = {.size = sizeof found.wait,

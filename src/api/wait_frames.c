@@ -83,7 +83,7 @@ static enum wait_role role_of_call(struct cdacq_wait_graph *graph, const struct 
     struct cdacq_session *session = graph->session;
     struct field_reader *reader = &session->reader;
     const struct walk_machine *machine = walk_machine_find(session->target->layout.architecture);
-    uint64_t call = graph_innermost_frame(graph, graph->threads.items[graph->threads.count - 1].address);
+    uint64_t call = graph_innermost_frame(graph, graph_last_thread(graph)->address);
     struct frame_caller caller;
     struct method_desc method;
     if (!call || !machine || !frame_is_inlined_call(reader, call) || !frame_caller(reader, machine, call, &caller) ||
@@ -145,7 +145,7 @@ static void take_candidate(struct wait_candidate *candidate, uint64_t object, en
 /* A lock that the thread holds and whose object its frame refers to. */
 static void take_held(struct cdacq_wait_graph *graph, uint64_t object, enum threading_type type)
 {
-    const struct graph_thread *thread = &graph->threads.items[graph->threads.count - 1];
+    const struct graph_thread *thread = graph_last_thread(graph);
     struct field_reader *reader = &graph->session->reader;
     struct object_monitor monitor;
     reader_begin(&reader->raw, FUEL_LOOKUP);
@@ -304,7 +304,7 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     if (!waits && !current->past_wait)
         current->framework_waits = current->roles && site->of_framework;
     current->past_wait |= !waits;
-    struct graph_thread *thread = &graph->threads.items[graph->threads.count - 1];
+    struct graph_thread *thread = graph_last_thread(graph);
     thread->is_worker |= role == WAIT_ROLE_WORKER;
     thread->runs_work |= role == WAIT_ROLE_RUNS_WORK;
     if (site->exact)

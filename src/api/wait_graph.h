@@ -158,6 +158,12 @@ struct cdacq_wait_graph {
     bool completed;
 };
 
+/* The thread whose frames are being added. There is one. */
+static inline struct graph_thread *graph_last_thread(struct cdacq_wait_graph *graph)
+{
+    return &graph->threads.items[graph->threads.count - 1];
+}
+
 /* Keeps the first problem. */
 static inline void graph_note_memory(struct cdacq_wait_graph *graph)
 {

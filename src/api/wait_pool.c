@@ -19,7 +19,7 @@ void graph_take_pool_object(struct cdacq_wait_graph *graph, uint64_t object, enu
     else if (type == THREADING_WORK_QUEUE)
         take_once(&graph->pool, &graph->pool.queue, object);
     else if (type == THREADING_WORKER_LOCALS)
-        graph->threads.items[graph->threads.count - 1].worker_locals = object;
+        graph_last_thread(graph)->worker_locals = object;
 }
 
 /* The items of all queues. False if one of them is not known: a part of the number says little. */
