@@ -98,15 +98,22 @@ static bool is_inner(const struct report *report, uint64_t outer, uint64_t objec
     return exception.inner == object;
 }
 
+/* Adds an exception that the report does not have yet: one that was thrown again is the same. */
+static void add_exception(struct report *report, struct report_nested nested)
+{
+    bool known = !nested.object || nested.object == report->exception;
+    for (size_t i = 0; i < report->nested.count && !known; i++)
+        known = report->nested.items[i].object == nested.object;
+    if (!known && !report_nested_list_append(&report->nested, nested))
+        out_of_memory();
+}
+
 static int add_nested(const struct cdacq_nested_exception *nested, void *context)
 {
     struct report *report = context;
     bool overflow = report->end.kind == CDACQ_END_STACK_OVERFLOW && nested->object == report->thread.last_thrown;
-    bool known = !nested->object || nested->object == report->exception || overflow; /* nothing handles an overflow */
-    for (size_t i = 0; i < report->nested.count && !known; i++)
-        known = report->nested.items[i].object == nested->object; /* it was thrown again */
-    if (!known && !report_nested_list_append(&report->nested, (struct report_nested){.object = nested->object}))
-        out_of_memory();
+    if (!overflow) /* which nothing handles */
+        add_exception(report, (struct report_nested){.object = nested->object});
     return report->nested.count == NESTED_SHOWN;
 }
 
@@ -136,17 +143,6 @@ static bool is_terminated(const struct report *report)
     return false;
 }
 
-static void add_last_thrown(struct report *report)
-{
-    uint64_t object = report->thread.last_thrown;
-    bool known = !object || object == report->exception;
-    for (size_t i = 0; i < report->nested.count && !known; i++)
-        known = report->nested.items[i].object == object;
-    if (!known &&
-        !report_nested_list_append(&report->nested, (struct report_nested){.object = object, .is_last = true}))
-        out_of_memory();
-}
-
 /* The exceptions that the thread handled as it died. */
 static void find_nested(struct report *report, struct cdacq_error *error)
 {
@@ -159,7 +155,7 @@ static void find_nested(struct report *report, struct cdacq_error *error)
         report_fail(report, error->message);
     }
     if (is_terminated(report))
-        add_last_thrown(report);
+        add_exception(report, (struct report_nested){.object = report->thread.last_thrown, .is_last = true});
     for (size_t i = 0; i < report->nested.count; i++) {
         struct report_nested *nested = &report->nested.items[i];
         nested->shown = is_inner(report, report->exception, nested->object);

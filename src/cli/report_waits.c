@@ -265,6 +265,11 @@ static void write_wait(struct output *out, const struct cdacq_wait *const *waits
     put_tasks(out, waits[0]);
 }
 
+static void put_queued(struct output *out, const struct cdacq_thread_pool *pool)
+{
+    output_printf(out, "%" PRIu64 " work item%s queued", pool->queued, pool->queued == 1 ? " is" : "s are");
+}
+
 /* Of one moment: whether it lasts, a second report shows. */
 static void put_starvation(struct output *out, const struct cdacq_thread_pool *pool)
 {
@@ -274,7 +279,8 @@ static void put_starvation(struct output *out, const struct cdacq_thread_pool *p
         output_printf(out, "its only %sworker waits", busy);
     else
         output_printf(out, "all %" PRIu32 " %sworkers wait", pool->busy, busy);
-    output_printf(out, " while %" PRIu64 " work item%s queued", pool->queued, pool->queued == 1 ? " is" : "s are");
+    output_literal(out, " while ");
+    put_queued(out, pool);
     output_style(out, STYLE_NONE);
     output_literal(out, ": starvation, if it lasts");
     if (pool->has_limits)
@@ -299,9 +305,10 @@ static void write_pool(const struct report *report, struct output *out)
     output_printf(out, ", %" PRIu32 " busy, of which %" PRIu32 " wait%s; ", pool->busy, pool->waiting,
                   pool->waiting == 1 ? "s" : "");
     if (pool->has_queued)
-        output_printf(out, "%" PRIu64 " work item%s queued\n", pool->queued, pool->queued == 1 ? " is" : "s are");
+        put_queued(out, pool);
     else
-        output_literal(out, "the number of queued work items is not known\n");
+        output_literal(out, "the number of queued work items is not known");
+    output_literal(out, "\n");
 }
 
 void report_write_waits_text(const struct report *report, bool brief)
