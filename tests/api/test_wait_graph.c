@@ -224,8 +224,8 @@ static void enter_lock(unsigned thread, unsigned monitor, uint32_t owner)
 static void add_threads_from_outside(unsigned first)
 {
     for (unsigned i = first; i < LOCK_HEAP_THREADS; i++) {
-        const struct cdacq_thread thread = {
-            .size = sizeof thread, .tid = 102 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+        struct cdacq_thread thread = lock_heap_thread(&heap, i);
+        thread.tid++;
         cdacq_wait_graph_add_thread(graph, &thread);
     }
 }
@@ -289,7 +289,7 @@ END_TEST
 /* Adds thread 0, which waits for `task` on `event`, whose monitor is number 1, then the others. */
 static void wait_for_task(uint64_t task, uint64_t event)
 {
-    const struct cdacq_thread thread = {.size = sizeof thread, .tid = 101, .thread = heap.threads[0], .managed_id = 1};
+    const struct cdacq_thread thread = lock_heap_thread(&heap, 0);
     lock_heap_put(&heap, event + EVENT_LOCK, heap.monitors[1], 8);
     lock_heap_block(&heap, 0, 1, 1);
     cdacq_wait_graph_add_thread(graph, &thread);
@@ -297,8 +297,7 @@ static void wait_for_task(uint64_t task, uint64_t event)
     graph->current.candidates[WAIT_ROLE_EVENT] = (struct wait_candidate){.object = event, .by = CDACQ_WAIT_BY_FRAME};
     graph->current.candidates[WAIT_ROLE_TASK] = (struct wait_candidate){.object = task, .by = CDACQ_WAIT_BY_SCAN};
     for (unsigned i = 1; i < LOCK_HEAP_THREADS; i++) {
-        const struct cdacq_thread other = {
-            .size = sizeof other, .tid = 101 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+        const struct cdacq_thread other = lock_heap_thread(&heap, i);
         cdacq_wait_graph_add_thread(graph, &other);
     }
 }
@@ -572,8 +571,7 @@ static const struct cdacq_wait *wait_for_reader_writer(uint64_t lock, unsigned e
     lock_heap_put(&heap, handle + HANDLE_SAFE, safe, 8);
     lock_heap_put(&heap, lock + event, handle, 8);
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
-        const struct cdacq_thread thread = {
-            .size = sizeof thread, .tid = 101 + (int)i, .thread = heap.threads[i], .managed_id = i + 1};
+        const struct cdacq_thread thread = lock_heap_thread(&heap, i);
         cdacq_wait_graph_add_thread(graph, &thread);
         if (i)
             continue;
@@ -650,9 +648,8 @@ START_TEST(queues_of_each_kind)
     static const uint32_t ends[][2] = {{0, 3}};
     uint64_t one = lock_heap_queue(&heap, ends, 1, 8), count = 99, queue = add_work_queue(one);
     lock_heap_put(&heap, queue + WORK_QUEUE_HIGH, lock_heap_queue(&heap, ends, 1, 8), 8);
-    uint64_t list = lock_heap_list(&heap, (const uint64_t[]){one, one}, 2), array;
-    memcpy(&array, heap.bytes + (list + LIST_ITEMS - LOCK_HEAP_BASE), sizeof array);
-    lock_heap_put(&heap, queue + WORK_QUEUE_ASSIGNED, array, 8);
+    uint64_t list = lock_heap_list(&heap, (const uint64_t[]){one, one}, 2);
+    lock_heap_put(&heap, queue + WORK_QUEUE_ASSIGNED, lock_heap_get(&heap, list + LIST_ITEMS), 8);
     ck_assert(work_queue_count(&graph->types, queue, &count));
     ck_assert_uint_eq(count, 12);
 }
@@ -662,8 +659,8 @@ END_TEST
 START_TEST(damaged_queues)
 {
     static const uint32_t ends[][2] = {{0, 3}, {0, 4}};
-    uint64_t items = lock_heap_queue(&heap, ends, 2, 8), queue = add_work_queue(items), segment, count = 99;
-    memcpy(&segment, heap.bytes + (items + QUEUE_HEAD - LOCK_HEAP_BASE), sizeof segment);
+    uint64_t items = lock_heap_queue(&heap, ends, 2, 8), queue = add_work_queue(items), count = 99;
+    uint64_t segment = lock_heap_get(&heap, items + QUEUE_HEAD);
     switch (_i) {
     case 0:
         lock_heap_put(&heap, segment + SEGMENT_NEXT, segment, 8);
@@ -692,13 +689,8 @@ static uint32_t own_items = 5; /* in the queue of the first worker */
 static void add_workers(uint64_t queue, uint64_t pool)
 {
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
-        const struct cdacq_thread thread = {
-            .size = sizeof thread,
-            .tid = 101 + (int)i,
-            .thread = heap.threads[i],
-            .managed_id = i + 1,
-            .state = sleeping >> i & 1 ? CDACQ_THREAD_WAITING : 0,
-        };
+        struct cdacq_thread thread = lock_heap_thread(&heap, i);
+        thread.state = sleeping >> i & 1 ? CDACQ_THREAD_WAITING : 0;
         uint64_t locals = lock_heap_object(&heap, LOCK_HEAP_LOCALS), own = lock_heap_object(&heap, LOCK_HEAP_STEALING);
         lock_heap_put(&heap, locals + LOCALS_QUEUE, own, 8);
         lock_heap_put(&heap, own + STEALING_HEAD, 10, 4);
@@ -808,7 +800,7 @@ START_TEST(native_waits)
         {NULL, "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
         {"pthread_cond_wait", NULL, CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
     };
-    const struct cdacq_thread thread = {.size = sizeof thread, .tid = 101, .thread = heap.threads[0], .managed_id = 1};
+    const struct cdacq_thread thread = lock_heap_thread(&heap, 0);
     const struct cdacq_frame inner = {.size = sizeof inner, .kind = CDACQ_FRAME_NATIVE},
                              frame = {.size = sizeof frame,
                                       .kind = CDACQ_FRAME_NATIVE,

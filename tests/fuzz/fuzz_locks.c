@@ -1,8 +1,8 @@
 /*
  * fuzz_locks.c: the waits of a small heap of threads, locks, tasks and queues of a thread pool with words overwritten,
- * and GC info. The first
- * byte is an offset in the code of the GC info; then, words of five bytes each: a place (2), and a value (3), which is
- * a number or the address of something in the heap. Every graph is completed, with no more waits than threads.
+ * and GC info. The first byte is an offset in the code of the GC info; then, words of five bytes each: a place (2), and
+ * a value (3), which is a number or the address of something in the heap. Every graph is completed, with no more waits
+ * than threads.
  */
 #include <stdlib.h>
 
@@ -54,7 +54,8 @@ static uint64_t add_pool(struct lock_heap *heap, struct cdacq_wait_graph *graph)
     uint64_t queue = lock_heap_object(heap, LOCK_HEAP_WORK_QUEUE), locals = lock_heap_object(heap, LOCK_HEAP_LOCALS);
     uint64_t items = lock_heap_queue(heap, ends, 2, 32);
     lock_heap_put(heap, queue + WORK_QUEUE_NORMAL, items, 8);
-    lock_heap_put(heap, queue + WORK_QUEUE_ASSIGNED, lock_heap_list(heap, &items, 1), 8);
+    uint64_t assigned = lock_heap_get(heap, lock_heap_list(heap, &items, 1) + LIST_ITEMS);
+    lock_heap_put(heap, queue + WORK_QUEUE_ASSIGNED, assigned, 8);
     lock_heap_put(heap, locals + LOCALS_QUEUE, lock_heap_object(heap, LOCK_HEAP_STEALING), 8);
     graph->pool.queue = queue;
     graph->pool.pool = lock_heap_object(heap, LOCK_HEAP_POOL);
@@ -115,8 +116,7 @@ static int check_deadlock(const struct cdacq_deadlock *deadlock, void *context)
 static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, const struct arranged *arranged)
 {
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
-        const struct cdacq_thread thread = {
-            .size = sizeof thread, .tid = 101 + (int)i, .thread = heap->threads[i], .managed_id = i + 1};
+        const struct cdacq_thread thread = lock_heap_thread(heap, i);
         cdacq_wait_graph_add_thread(graph, &thread);
         graph->current.roles = 1u << WAIT_ROLE_EVENT | 1u << WAIT_ROLE_TASK;
         graph->current.candidates[WAIT_ROLE_EVENT] =
@@ -127,7 +127,7 @@ static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, 
             graph->current.roles = 1u << WAIT_ROLE_READER_WRITER | 1u << WAIT_ROLE_HANDLE;
             graph->current.candidates[WAIT_ROLE_READER_WRITER] =
                 (struct wait_candidate){.object = arranged->reader_writer, .by = CDACQ_WAIT_BY_FRAME};
-            memcpy(&graph->current.safe_handle, heap->bytes + (arranged->handle + HANDLE_SAFE - LOCK_HEAP_BASE), 8);
+            graph->current.safe_handle = lock_heap_get(heap, arranged->handle + HANDLE_SAFE);
         }
         struct task_link *run = task_links_append_items(&graph->runs, 1);
         if (!run)

@@ -104,6 +104,11 @@ void lock_heap_put(struct lock_heap *heap, uint64_t address, uint64_t value, uns
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
+uint64_t lock_heap_get(const struct lock_heap *heap, uint64_t address)
+{
+    return load_u64(heap->bytes + (address - LOCK_HEAP_BASE), false);
+}
+
 void lock_heap_set(struct lock_heap *heap, uint64_t base, enum layout_field field, uint64_t value)
 {
     const struct layout_slot *slot = &heap->target.layout.fields[field];
@@ -363,11 +368,19 @@ void lock_heap_deinit(struct lock_heap *heap)
     target_destroy(heap->target.target);
 }
 
+struct cdacq_thread lock_heap_thread(const struct lock_heap *heap, unsigned thread)
+{
+    return (struct cdacq_thread){.size = sizeof(struct cdacq_thread),
+                                 .tid = 101 + (int)thread,
+                                 .thread = heap->threads[thread],
+                                 .managed_id = thread + 1};
+}
+
 void lock_heap_add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph)
 {
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
-        const struct cdacq_thread thread = {
-            .size = sizeof thread, .tid = 101 + (int)i, .thread = heap->threads[i], .managed_id = i + 1, .name = "n"};
+        struct cdacq_thread thread = lock_heap_thread(heap, i);
+        thread.name = "n";
         cdacq_wait_graph_add_thread(graph, &thread);
     }
 }

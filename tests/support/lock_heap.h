@@ -104,6 +104,7 @@ void lock_heap_init(struct lock_heap *heap);
 void lock_heap_deinit(struct lock_heap *heap);
 
 void lock_heap_put(struct lock_heap *heap, uint64_t address, uint64_t value, unsigned width);
+uint64_t lock_heap_get(const struct lock_heap *heap, uint64_t address); /* a pointer */
 void lock_heap_set(struct lock_heap *heap, uint64_t base, enum layout_field field, uint64_t value);
 uint64_t lock_heap_object(struct lock_heap *heap, enum lock_heap_type type);
 
@@ -121,6 +122,9 @@ void lock_heap_hold(struct lock_heap *heap, unsigned monitor, int owner, uint32_
 
 /* Thread `thread` is blocked on a monitor: kind 0 enters, 1 waits for a pulse. */
 void lock_heap_block(struct lock_heap *heap, unsigned thread, unsigned monitor, uint32_t kind);
+
+/* A thread as a visit of the threads passes it, without a name. */
+struct cdacq_thread lock_heap_thread(const struct lock_heap *heap, unsigned thread);
 
 /* Adds the threads to a graph, without frames. */
 void lock_heap_add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph);
