@@ -18,32 +18,38 @@ enum cdacq_end_kind {
     CDACQ_END_FAIL_FAST,      /* Environment.FailFast, or an assertion that failed */
     CDACQ_END_STACK_OVERFLOW, /* a stack is full */
     CDACQ_END_FATAL,          /* an access violation in managed code, or an error in the runtime */
+    CDACQ_END_TERMINATED,     /* C++ did, called by the runtime (.NET 9: an exception left managed code) */
 };
 
 /* The end of a process. The caller sets `size`. */
 struct cdacq_end {
     size_t size;
     enum cdacq_end_kind kind;
-    int tid;            /* of the thread that died; 0: none did, or it died of another signal than the runtime's */
-    uint64_t exception; /* not caught, made for the access violation, or passed to FailFast; 0: none */
-    uint64_t message;   /* the string that was passed to FailFast; 0: none */
-    uint64_t source;    /* the string that precedes it, for an assertion: "Assertion Failed"; 0: none */
-    unsigned flaws;     /* enum cdacq_exception_flaw */
+    int tid; /* of the thread that died; 0: none did, or it died of another signal than the runtime's */
+    /*
+     * Not caught, made for the access violation, passed to FailFast, or, if C++ ended the process, the last exception
+     * of the thread; 0: none.
+     */
+    uint64_t exception;
+    uint64_t message; /* the string that was passed to FailFast; 0: none */
+    uint64_t source;  /* the string that precedes it, for an assertion: "Assertion Failed"; 0: none */
+    unsigned flaws;   /* enum cdacq_exception_flaw */
 };
 
 /*
  * Reports how the runtime ended the process. The flaw INFERRED: an argument of FailFast was found by a search of its
  * frame (.NET 9 and later), or the kind of a fatal error follows from the stack (.NET 8), or native frames are missing
- * that would show that the runtime ended the process (musl). Fails as cdacq_session_visit_threads does.
+ * that would show that the runtime ended the process (musl), or C++ ended it (CDACQ_END_TERMINATED), so that
+ * `exception` may have been handled before. Fails as cdacq_session_visit_threads does.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_end(struct cdacq_session *session, struct cdacq_end *ret,
                                                   struct cdacq_error *err);
 
 /*
- * Passes what the runtime wrote to standard error to `write`, in pieces; nothing for CDACQ_END_NONE. CDACQ_STOPPED:
- * `write` returned non-zero. The text is any UTF-8, up to 64 MiB: escape it before you print it. *ret_flaws is a set of
- * enum cdacq_exception_flaw. A text that contains NUL is complete here; the runtime writes it only up to the NUL.
- * `write` must not use the session. Fails as cdacq_session_get_end does.
+ * Passes what the runtime wrote to standard error to `write`, in pieces; nothing for CDACQ_END_NONE and
+ * CDACQ_END_TERMINATED. CDACQ_STOPPED: `write` returned non-zero. The text is any UTF-8, up to 64 MiB: escape it before
+ * you print it. *ret_flaws is a set of enum cdacq_exception_flaw. A text that contains NUL is complete here; the
+ * runtime writes it only up to the NUL. `write` must not use the session. Fails as cdacq_session_get_end does.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
                                                            int (*write)(const char *bytes, size_t length,

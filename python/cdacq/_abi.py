@@ -222,6 +222,7 @@ class EndKind(enum.IntEnum):
     FAIL_FAST = 3
     STACK_OVERFLOW = 4
     FATAL = 5
+    TERMINATED = 6
 
 
 class ElfFlags(enum.IntFlag):

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ._abi import Answer, ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Status
+from ._abi import Answer, EndKind, ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Status
 from ._lookups import Frame, Thread
 from .errors import Error
 from .records import Method
@@ -372,6 +372,10 @@ class Debugger:
             words, flaws = target.last_words_and_flaws()
             if words:
                 yield from ("", "The runtime ended the process and wrote:", *words.splitlines(), *flaws_text(flaws, target.text_verified))
+            end = target.end()
+            if end.kind == EndKind.TERMINATED:
+                yield from ("", f"C++ ended the process (std::terminate). The last exception of TID {end.tid}, which may have been handled before:",
+                            *self._exception(end.exception))
         except Error as error:
             yield from ("", f"What the runtime wrote as it ended the process cannot be read: {error}")
         stacks: dict[tuple[str, ...], list[int]] = {}

@@ -298,7 +298,8 @@ class End(NamedTuple):
     tid: int
     """Of the thread that died; 0: none did."""
     exception: int
-    """The address of the object that was not caught, or that FailFast was called with."""
+    """The address of the object that was not caught, or that FailFast was called with; of TERMINATED, of the last one
+    that the thread threw."""
     message: int
     """The address of the string that FailFast was called with."""
     source: int

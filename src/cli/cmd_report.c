@@ -73,10 +73,12 @@ static void find_cause(struct report *report)
         return;
     if (cdacq_session_get_end(report->session, &report->end, &error) < 0)
         report_fail(report, error.message);
+    if (!report_has_last_words(report)) /* the process died of a signal, as far as the runtime knows */
+        return;
     report->exception = report->end.exception;
     if (report->end.kind == CDACQ_END_UNHANDLED || report->end.kind == CDACQ_END_OUT_OF_MEMORY)
         report->cause = REPORT_UNHANDLED;
-    else if (report->end.kind != CDACQ_END_NONE)
+    else
         report->cause = REPORT_FATAL;
 }
 
@@ -117,32 +119,6 @@ static int add_nested(const struct cdacq_nested_exception *nested, void *context
     return report->nested.count == NESTED_SHOWN;
 }
 
-static bool is_of_cplusplus(const char *module)
-{
-    const char *base = path_basename(module);
-    return strncmp(base, "libstdc++.so", 12) == 0 || strncmp(base, "libgcc_s.so", 11) == 0;
-}
-
-/*
- * Whether the C++ library ended the process, as .NET 9 lets it where an exception leaves a method that native code has
- * called (UnmanagedCallersOnly): the frames that threw it are gone.
- */
-static bool is_terminated(const struct report *report)
-{
-    bool terminates = false;
-    for (size_t i = 0; report->cause == REPORT_SIGNAL && i < report->dead->frames.count; i++) {
-        const struct cdacq_frame *frame = &report->dead->frames.items[i].shared->frame;
-        if (frame->kind != CDACQ_FRAME_NATIVE || !frame->module)
-            break;
-        if (terminates && strcmp(frame->module, report->facts.runtime_path ? report->facts.runtime_path : "") == 0)
-            return true; /* the runtime, and no other code, has called the C++ library */
-        terminates |= frame->symbol && strcmp(frame->symbol, "_ZSt9terminatev") == 0;
-        if (terminates && !is_of_cplusplus(frame->module))
-            break;
-    }
-    return false;
-}
-
 /* The exceptions that the thread handled as it died. */
 static void find_nested(struct report *report, struct cdacq_error *error)
 {
@@ -154,8 +130,8 @@ static void find_nested(struct report *report, struct cdacq_error *error)
         report->nested_problem = error->message;
         report_fail(report, error->message);
     }
-    if (is_terminated(report))
-        add_exception(report, (struct report_nested){.object = report->thread.last_thrown, .is_last = true});
+    if (report->end.kind == CDACQ_END_TERMINATED)
+        add_exception(report, (struct report_nested){.object = report->end.exception, .is_last = true});
     for (size_t i = 0; i < report->nested.count; i++) {
         struct report_nested *nested = &report->nested.items[i];
         nested->shown = is_inner(report, report->exception, nested->object);
@@ -192,7 +168,7 @@ static void read_for_signature(struct report *report)
     unsigned flaws = 0;
     for (size_t i = 0; report->dead && i < report->dead->frames.count; i++)
         report->answers.errors += report->dead->frames.items[i].shared->method.answer == CDACQ_ANSWER_ERROR;
-    if (report->end.kind == CDACQ_END_NONE)
+    if (!report_has_last_words(report))
         return;
     if (cdacq_session_write_last_words(report->session, output_ignore_text, NULL, &flaws, &error) < 0)
         report_fail(report, error.message);

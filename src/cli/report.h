@@ -113,6 +113,9 @@ const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TE
 /* What si_code says of a fault; NULL: nothing. */
 const char *report_signal_reason(const struct report *report);
 
+/* Whether the runtime ended the process and wrote a text about it. */
+bool report_has_last_words(const struct report *report);
+
 /*
  * Whether an exception that looks handled may be one that the process printed as unhandled: since .NET 9, finally
  * blocks run after that.

@@ -56,7 +56,7 @@ static void write_last_words(struct report *report, struct json_writer *w)
     struct cdacq_error error;
     struct byte_list text = {0};
     unsigned flaws = 0;
-    if (report->end.kind == CDACQ_END_NONE) {
+    if (!report_has_last_words(report)) {
         json_null(w, "last_words");
         return;
     }

@@ -155,12 +155,17 @@ static int write_words_piece(const char *bytes, size_t length, void *context)
     return write_piece(bytes, length, words->out);
 }
 
+bool report_has_last_words(const struct report *report)
+{
+    return report->end.kind != CDACQ_END_NONE && report->end.kind != CDACQ_END_TERMINATED;
+}
+
 static void write_last_words(struct report *report, struct output *out)
 {
     struct words words = {.out = out, .last = '\n'};
     unsigned flaws = 0;
     struct cdacq_error error;
-    if (report->end.kind == CDACQ_END_NONE)
+    if (!report_has_last_words(report))
         return;
     output_literal(out, "\n");
     if (cdacq_session_write_last_words(report->session, write_words_piece, &words, &flaws, &error) < 0) {

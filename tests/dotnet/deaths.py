@@ -30,6 +30,7 @@ RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 DUMP_TYPES = {"mini": "1", "heap": "2", "triage": "3", "full": "4"}
 KINDS = ["kernel", *DUMP_TYPES]
 OVERRIDDEN, CUT, MISSING, INFERRED = 1, 2, 4, 8  # enum cdacq_exception_flaw
+TERMINATED = 6  # enum cdacq_end_kind
 
 WAYS = """
 NullReference NullReferenceOfReferences Structs DivideByZero Bounds Cast Nested Framework Linq Async AsyncVoid AsyncStream
@@ -127,18 +128,24 @@ def signature_problem(way, signature, signatures):
     return None if signatures.setdefault(way, signature) == signature else f"has the signature {signature!r} and not {signatures[way]!r}"
 
 
-def terminated_problem(report):
+def terminated_problem(core, report):
     """.NET 9 leaves it to C++ to end the process, which prints no text of the exception."""
+    words = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True).stdout
+    if b"%d 0 0" % TERMINATED not in words.splitlines():
+        return f"has another end: {words}"
     texts = [item["text"] for item in report["nested_exceptions"]]
-    good = len(texts) == 1 and texts[0].startswith("System.InvalidOperationException: thrown in a callback\n   at ")
-    return None if good and report["exception"] is None else f"has the exceptions {texts}"
+    if report["exception"] is not None or len(texts) != 1:
+        return f"has the exceptions {texts}"
+    if texts[0].startswith("System.InvalidOperationException: thrown in a callback\n   at "):
+        return None
+    return "said" if report["nested_exceptions"][0]["missing"] else f"has the exception {texts[0]!r}"
 
 
 def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
     if way == "ThrownInCallback" and runtime.startswith("9."):
-        return terminated_problem(whole)
+        return terminated_problem(core, whole)
     nested = nested_problem(way, runtime, os.path.dirname(core), whole)
     if nested and (kind == "kernel" or not (whole["nested_exceptions_problem"] or any(item["missing"] for item in whole["nested_exceptions"]))):
         return nested

@@ -1,9 +1,9 @@
 /*
- * test_last_words.c: the search of a frame for the arguments of FailFast ends, wherever the frame is; who sent SIGABRT
- * to a process whose runtime handles it. What the runtime writes as it ends a process is compared on real runtimes
- * (tests/dotnet).
+ * test_ending.c: the search of a frame for the arguments of FailFast ends, wherever the frame is; who sent SIGABRT to a
+ * process whose runtime handles it; whether the runtime has let C++ end the process. What the runtime writes as it ends
+ * a process is compared on real runtimes (tests/dotnet).
  */
-#include "src/api/last_words.c"
+#include "src/api/ending.c"
 #include "tests/support/check_main.h"
 #include "tests/support/exception_heap.h"
 
@@ -110,14 +110,53 @@ START_TEST(who_sent_a_signal)
 }
 END_TEST
 
+/* What called abort(), from the innermost frame on, below the frame of the C library. */
+static const struct {
+    const char *modules[3], *symbols[3];
+    bool has_thrown;
+    enum cdacq_end_kind kind;
+} terminations[] = {
+    {{"/lib/libstdc++.so.6", "/lib/libstdc++.so.6", "/r/libcoreclr.so"},
+     {"_ZN9__gnu_cxx27__verbose_terminate_handlerEv", "_ZSt9terminatev", NULL},
+     true,
+     CDACQ_END_TERMINATED},
+    {{"/lib/libstdc++.so.6", "/lib/libgcc_s.so.1", "/r/libcoreclr.so"},
+     {"_ZSt9terminatev", "_Unwind_Resume", NULL},
+     true,
+     CDACQ_END_TERMINATED},
+    {{"/lib/libstdc++.so.6", "/r/libcoreclr.so"}, {"_ZSt9terminatev"}, false, CDACQ_END_NONE},
+    {{"/lib/libstdc++.so.6", "/r/libcoreclr.so"}, {"__cxa_pure_virtual"}, true, CDACQ_END_NONE},
+    {{"/lib/libstdc++.so.6", "/lib/libother.so", "/r/libcoreclr.so"}, {"_ZSt9terminatev"}, true, CDACQ_END_NONE},
+};
+
+START_TEST(ended_by_cplusplus)
+{
+    struct cdacq_frame frame = {.kind = CDACQ_FRAME_NATIVE, .module = "/lib/libc.so.6", .symbol = "abort"};
+    ending.runtime_path = "/r/libcoreclr.so";
+    ending.thread.last_thrown = terminations[_i].has_thrown ? heap.argument : 0;
+    bool ended = visit_frame(&frame, &ending);
+    for (size_t i = 0; i < ARRAY_SIZE(terminations[_i].modules) && terminations[_i].modules[i] && !ended; i++) {
+        frame.module = terminations[_i].modules[i];
+        frame.symbol = terminations[_i].symbols[i];
+        ended = visit_frame(&frame, &ending);
+    }
+    classify(&ending);
+    ck_assert_int_eq(ending.end.kind, terminations[_i].kind);
+    bool terminated = terminations[_i].kind == CDACQ_END_TERMINATED;
+    ck_assert_uint_eq(ending.end.exception, terminated ? heap.argument : 0);
+    ck_assert_uint_eq(ending.end.flaws, terminated ? CDACQ_EXCEPTION_INFERRED : 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
-    Suite *suite = suite_create("last_words");
+    Suite *suite = suite_create("ending");
     TCase *tcase = tcase_create("arguments");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_frame_with_the_exception);
     tcase_add_test(tcase, a_frame_at_the_end_of_the_address_space);
     tcase_add_loop_test(tcase, who_sent_a_signal, 0, ARRAY_SIZE(signals));
+    tcase_add_loop_test(tcase, ended_by_cplusplus, 0, ARRAY_SIZE(terminations));
     suite_add_tcase(suite, tcase);
     return suite;
 }

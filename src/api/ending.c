@@ -1,0 +1,433 @@
+/*
+ * ending.c: finds out how the runtime ended a process. The stack of the thread that died shows who called abort(),
+ * and with which arguments.
+ */
+#include "src/api/ending.h"
+
+#include <signal.h>
+
+#include "contracts/objects/exception_text.h"
+#include "contracts/objects/string.h"
+#include "contracts/thread.h"
+#include "contracts/type_system/method_desc.h"
+#include "contracts/type_system/method_name.h"
+#include "formats/core_notes.h"
+#include "util/sized.h"
+
+enum {
+    SEARCHED_MAX = 4096, /* bytes of a frame that are searched */
+    STRINGS_MAX = 2,     /* a message, and what precedes it */
+};
+
+static const char fail_fast[] = "System.Environment.FailFast(";
+static const char old_fail_fast[] = "System.Environment._FailFast(";
+
+/* ---- Names ---- */
+
+const struct metadata *ending_core_library(struct cdacq_session *session)
+{
+    struct field_reader *reader = &session->reader;
+    const struct metadata *metadata = NULL;
+    reader_begin(&reader->raw, FUEL_INDEX);
+    if (!reader->layout->global_present[G_StringMethodTable])
+        return NULL;
+    uint64_t type = read_pointer(&reader->raw, reader->layout->globals[G_StringMethodTable]);
+    uint64_t module = type ? read_field(reader, type, F_MethodTable_Module) : 0;
+    if (!module || module_cache_metadata(&session->modules, module, 0, &metadata) != CDACQ_OK)
+        return NULL;
+    return metadata;
+}
+
+bool ending_form_name(struct cdacq_session *session, const struct metadata *core, uint64_t method_desc,
+                      struct text *ret)
+{
+    const struct method_namer namer = {.cache = &session->modules,
+                                       .spelling = &name_spelling_fatal,
+                                       .core = core,
+                                       .runtime_types = session->target->runtime_types};
+    struct method_name name = {0};
+    reader_begin(&session->reader.raw, FUEL_INDEX);
+    if (namer.runtime_types && method_desc)
+        method_name_of_desc(&namer, method_desc, &name);
+    *ret = name.text;
+    return name.unverified;
+}
+
+static bool has_name(struct ending *ending, uint64_t method_desc, const char *prefix)
+{
+    struct text name;
+    (void)ending_form_name(ending->session, ending_core_library(ending->session), method_desc, &name);
+    bool equal = name.length && strncmp(name.data, prefix, strlen(prefix)) == 0;
+    text_deinit(&name);
+    return equal;
+}
+
+/* ---- The stack of the thread that died ---- */
+
+/* Whether the runtime's stack traces leave a method out: a stub in IL. */
+static bool is_hidden(struct ending *ending, uint64_t method_desc)
+{
+    struct field_reader *reader = &ending->session->reader;
+    struct hidden_slot *slot = &ending->hidden[hash_u64(method_desc, 0) % HIDDEN_SLOTS];
+    struct method_desc desc;
+    if (slot->method_desc != method_desc) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        slot->method_desc = method_desc;
+        slot->hidden = ending->session->target->runtime_types && method_desc_read(reader, method_desc, &desc) &&
+                       desc.classification == METHOD_DYNAMIC && method_desc_is_il_stub(reader, &desc);
+    }
+    return slot->hidden;
+}
+
+/* The first frame that is neither of the C or C++ library nor a signal's shows who called abort(). */
+static bool is_of_libc(const struct cdacq_frame *frame)
+{
+    const char *base = frame->module ? path_basename(frame->module) : "";
+    return frame->kind == CDACQ_FRAME_SIGNAL || strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 ||
+           strncmp(base, "libpthread", 10) == 0 || strncmp(base, "ld-musl-", 8) == 0;
+}
+
+static bool is_of_cplusplus(const struct cdacq_frame *frame)
+{
+    const char *base = frame->module ? path_basename(frame->module) : "";
+    return strncmp(base, "libstdc++.so", 12) == 0 || strncmp(base, "libgcc_s.so", 11) == 0;
+}
+
+/* abort() sends its signal to the thread that calls it. kill() is called from anywhere. `sender`: 0 if not known. */
+static bool is_of_abort(int pid, int code, int sender)
+{
+    return !sender || (code == SI_TKILL && (!pid || sender == pid));
+}
+
+/*
+ * The signal that a handler has. The runtime handles SIGABRT to write a core, so that its frames are there whoever sent
+ * the signal.
+ */
+static struct core_siginfo signal_of(struct ending *ending, const struct cdacq_frame *frame)
+{
+    struct reader *reader = &ending->session->reader.raw;
+    const struct elf_class elf = {.wide = reader->pointer_size == 8, .big = reader->big_endian};
+    uint8_t bytes[24]; /* up to the user */
+    reader_begin(reader, FUEL_LOOKUP);
+    bool known = reader_try_copy(reader, frame->sp + ending->stack.machine->siginfo, bytes, sizeof bytes);
+    return known ? core_siginfo_at(elf, bytes, sizeof bytes) : (struct core_siginfo){0};
+}
+
+static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)
+{
+    const struct cdacq_registers *registers = frame->registers;
+    return registers && registers->known >> number & 1 ? registers->values[number] : 0;
+}
+
+/*
+ * Whether managed code has called the runtime and no other native code: the innermost Frame is one that only the
+ * runtime makes, or the method ends the process or dispatches an exception. That, or an exception that no handler has
+ * caught, has to do where the C library has no call-frame information (musl), so that the frames between are missing.
+ */
+static bool calls_runtime(struct ending *ending, const struct cdacq_frame *frame)
+{
+    static const char *const callers[] = {fail_fast, old_fail_fast, "System.Runtime.EH."};
+    struct field_reader *reader = &ending->session->reader;
+    for (size_t i = 0; frame->method && i < ARRAY_SIZE(callers); i++)
+        if (has_name(ending, frame->method->method_desc, callers[i]))
+            return true;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    return ending->stack.frame && !frame_is_last(reader, ending->stack.frame) &&
+           frame_kind_at(reader, ending->stack.frame) && !frame_is_inlined_call(reader, ending->stack.frame);
+}
+
+/*
+ * Finds out who ended the process: the innermost frame that is of neither the C nor the C++ library shows it. False if
+ * it was not the runtime; `of_runtime` stays false as long as that is open.
+ */
+static bool find_culprit(struct ending *ending, const struct cdacq_frame *frame)
+{
+    if (frame->kind == CDACQ_FRAME_SIGNAL && !ending->managed) {
+        struct core_siginfo signal = signal_of(ending, frame);
+        if (signal.signal == SIGABRT) {
+            ending->of_runtime = ending->of_cplusplus = ending->terminates = false; /* what sent it is below */
+            if (!signal.pid || !is_of_abort(ending->pid, signal.code, signal.pid))
+                return false;
+        }
+    }
+    if (ending->of_runtime || is_of_libc(frame))
+        return true;
+    if (is_of_cplusplus(frame)) {
+        ending->of_cplusplus = true;
+        ending->terminates |= frame->symbol && strcmp(frame->symbol, "_ZSt9terminatev") == 0;
+        return true;
+    }
+    if (frame->by == CDACQ_FRAME_BY_FRAME) {
+        ending->of_runtime = ending->is_inferred = true;
+        ending->is_in_runtime = calls_runtime(ending, frame);
+        call_stack_add_native(&ending->stack);
+    } else {
+        ending->of_runtime = frame->kind == CDACQ_FRAME_NATIVE && frame->module && ending->runtime_path &&
+                             strcmp(frame->module, ending->runtime_path) == 0;
+    }
+    return ending->of_runtime;
+}
+
+static int visit_frame(const struct cdacq_frame *frame, void *context)
+{
+    struct ending *ending = context;
+    bool funclet = frame->kind == CDACQ_FRAME_FUNCLET;
+    if (!find_culprit(ending, frame))
+        return 1;
+    if (!ending->of_runtime)
+        return 0;
+    if (frame->kind == CDACQ_FRAME_NATIVE)
+        call_stack_add_native(&ending->stack);
+    ending->has_funclet |= funclet;
+    if ((frame->kind != CDACQ_FRAME_MANAGED && !funclet) || !frame->method)
+        return 0;
+    uint64_t method_desc = frame->method->method_desc;
+    if (ending->managed < FIRST_FRAMES)
+        ending->first[ending->managed++] = (struct first_frame){method_desc, frame->sp, frame->cfa};
+    const struct call_stack_frame added = {
+        .method_desc = method_desc,
+        .sp = frame->sp,
+        .cfa = frame->cfa,
+        .fp = known_register(frame, ending->stack.machine->fp),
+        .funclet = funclet,
+        .filter = frame->funclet == CDACQ_FUNCLET_FILTER,
+        .hidden = is_hidden(ending, method_desc),
+    };
+    if (!frame->is_call && !ending->interrupted && ending->end.kind != CDACQ_END_FAIL_FAST) {
+        ending->interrupted = true;
+        call_stack_restart(&ending->stack, frame->sp);
+    }
+    call_stack_add(&ending->stack, &added);
+    if (ending->stack.methods.count && ending->end.kind == CDACQ_END_NONE) {
+        uint64_t first = ending->stack.methods.items[0];
+        bool called = has_name(ending, first, fail_fast) || has_name(ending, first, old_fail_fast);
+        ending->end.kind = called ? CDACQ_END_FAIL_FAST : CDACQ_END_FATAL;
+    }
+    return ending->stack.broken;
+}
+
+static int visit_thread(const struct cdacq_thread *thread, void *context)
+{
+    struct ending *ending = context;
+    struct field_reader *reader = &ending->session->reader;
+    struct thread_data data = {0};
+    if (!thread->died)
+        return 0;
+    ending->thread = *thread;
+    ending->end.tid = thread->tid;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    const struct walk_machine *machine = walk_machine_find(reader->layout->architecture);
+    if (!machine || !thread->thread || !thread_read(reader, thread->thread, &data))
+        return 1;
+    call_stack_init(&ending->stack, reader, machine, data.frame);
+    if (cdacq_session_visit_frames(ending->session, thread, NULL, 0, visit_frame, ending, NULL) < 0)
+        ending->end.flaws |= CDACQ_EXCEPTION_CUT;
+    return 1;
+}
+
+/* ---- The arguments of FailFast ---- */
+
+/* NOT_MANAGED: another object, or none; MEMORY: the target lacks what may be one. */
+static enum cdacq_status check_string(struct cdacq_session *session, uint64_t object)
+{
+    struct field_reader *reader = &session->reader;
+    if (!object || object % reader->raw.pointer_size)
+        return CDACQ_NOT_MANAGED;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    string_length(reader, object);
+    enum cdacq_status status = reader_status(&reader->raw, NULL);
+    return status == CDACQ_OK || status == CDACQ_ERR_MEMORY ? status : CDACQ_NOT_MANAGED;
+}
+
+/* How many words of a frame are searched. */
+static unsigned searched_words(const struct ending *ending, const struct first_frame *frame)
+{
+    uint64_t size = frame->cfa > frame->sp ? MIN(frame->cfa - frame->sp, (uint64_t)SEARCHED_MAX) : 0;
+    return (unsigned)size / ending->session->reader.raw.pointer_size;
+}
+
+/*
+ * The strings that a frame refers to by their first character, which is how they are passed to native code. They are in
+ * the order in which the frame refers to the objects themselves.
+ */
+static unsigned search_strings(struct ending *ending, const struct first_frame *frame, uint64_t ret[STRINGS_MAX])
+{
+    struct field_reader *reader = &ending->session->reader;
+    unsigned width = reader->raw.pointer_size, words = searched_words(ending, frame), count = 0;
+    bool missing = false;
+    uint64_t characters = reader->layout->fields[F_String_m_FirstChar].offset;
+    for (unsigned i = 0; i < words && count < STRINGS_MAX; i++) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        uint64_t word = read_pointer(&reader->raw, frame->sp + (uint64_t)i * width),
+                 string = word > characters ? word - characters : 0;
+        if (reader_failed(&reader->raw)) {
+            ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+            return count;
+        }
+        enum cdacq_status status = check_string(ending->session, string);
+        if (status == CDACQ_OK && !(count && ret[0] == string))
+            ret[count++] = string;
+        missing |= status == CDACQ_ERR_MEMORY;
+    }
+    if (missing && !count)
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+    for (unsigned i = 0; i < words && count == STRINGS_MAX; i++) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        uint64_t word = read_pointer(&reader->raw, frame->sp + (uint64_t)i * width);
+        if (word == ret[1]) {
+            ret[1] = ret[0];
+            ret[0] = word;
+        }
+        if (word == ret[0])
+            break;
+    }
+    return count;
+}
+
+/* The exception that the runtime keeps as the inner one of its own, if FailFast's frame has it too. */
+static uint64_t search_exception(struct ending *ending, const struct first_frame *frame)
+{
+    struct field_reader *reader = &ending->session->reader;
+    struct exception own;
+    unsigned words = searched_words(ending, frame);
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (!exception_read(reader, ending->thread.last_thrown, &own)) {
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+        return 0;
+    }
+    for (unsigned i = 0; own.inner && i < words; i++) {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        if (read_pointer(&reader->raw, frame->sp + (uint64_t)i * reader->raw.pointer_size) == own.inner)
+            return own.inner;
+    }
+    return 0;
+}
+
+static void find_arguments(struct ending *ending, uint64_t frame)
+{
+    static const char pinned[] = "System.Environment.FailFast(System.Runtime.CompilerServices.StackCrawlMarkHandle,";
+    static const char with_source[] = "System.Environment.FailFast(System.String, System.Exception, System.String)";
+    struct field_reader *reader = &ending->session->reader;
+    uint64_t objects[FRAME_OBJECTS_MAX] = {0}, strings[STRINGS_MAX] = {0};
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    if (frame && !frame_is_last(reader, frame) && frame_objects(reader, frame, objects)) {
+        ending->end.message = objects[0];
+        ending->end.exception = objects[1];
+        ending->end.source = objects[2];
+        ending->has_source = objects[2] != 0;
+        return;
+    }
+    ending->end.flaws |= CDACQ_EXCEPTION_INFERRED;
+    if (ending->managed < 2 || !has_name(ending, ending->first[0].method_desc, pinned)) {
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+        return;
+    }
+    unsigned count = search_strings(ending, &ending->first[0], strings);
+    ending->has_source =
+        count == STRINGS_MAX || (ending->managed > 2 && has_name(ending, ending->first[2].method_desc, with_source));
+    if (ending->has_source && count < STRINGS_MAX)
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+    ending->end.message = strings[0];
+    ending->end.source = strings[1];
+    ending->end.exception = search_exception(ending, &ending->first[1]);
+}
+
+/* ---- What ended the process ---- */
+
+/* What decides the kind of an end may be of a file that nothing confirms, as a name in the text may be. */
+static bool has_type(struct ending *ending, uint64_t object, const char *type)
+{
+    struct cdacq_session *session = ending->session;
+    struct text name = {0};
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    unsigned flaws = object ? session_exception_type(session, object, &name) : EXCEPTION_TEXT_MISSING;
+    bool equal = !(flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED) && name.length == strlen(type) &&
+                 memcmp(name.data, type, name.length) == 0;
+    ending->unverified |= (flaws & EXCEPTION_TEXT_UNCONFIRMED) != 0;
+    text_deinit(&name);
+    return equal;
+}
+
+/*
+ * .NET 9 lets C++ end the process where an exception leaves a method that native code has called
+ * (UnmanagedCallersOnly). The frames that threw it are gone, and the last exception of the thread may be another one,
+ * which was handled.
+ */
+static void classify_terminated(struct ending *ending)
+{
+    struct cdacq_end *end = &ending->end;
+    bool is_known = ending->terminates && !ending->is_inferred && !ending->thread.last_thrown_is_fatal;
+    end->exception = is_known ? ending->thread.last_thrown : 0;
+    end->kind = end->exception ? CDACQ_END_TERMINATED : CDACQ_END_NONE;
+    end->flaws |= end->exception ? CDACQ_EXCEPTION_INFERRED : 0;
+}
+
+static void classify(struct ending *ending)
+{
+    struct cdacq_session *session = ending->session;
+    const struct cdacq_thread *thread = &ending->thread;
+    struct cdacq_end *end = &ending->end;
+    struct thread_data data;
+    bool is_thrown = thread->exception && !ending->has_funclet; /* and no handler runs */
+    if (!ending->of_runtime || (ending->is_inferred && !ending->is_in_runtime && !is_thrown)) {
+        end->kind = CDACQ_END_NONE;
+    } else if (ending->of_cplusplus) {
+        classify_terminated(ending);
+    } else if (!thread->last_thrown_is_fatal) {
+        end->exception = thread->exception ? thread->exception : thread->last_thrown;
+        end->kind = !end->exception                                                   ? CDACQ_END_NONE
+                    : has_type(ending, end->exception, "System.OutOfMemoryException") ? CDACQ_END_OUT_OF_MEMORY
+                                                                                      : CDACQ_END_UNHANDLED;
+    } else if (has_type(ending, thread->last_thrown, "System.StackOverflowException")) {
+        end->kind = CDACQ_END_STACK_OVERFLOW;
+    } else if (end->kind == CDACQ_END_FAIL_FAST) {
+        reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        find_arguments(ending, thread_read(&session->reader, thread->thread, &data) ? data.frame : 0);
+    } else {
+        end->kind = CDACQ_END_FATAL;
+        if (has_type(ending, thread->exception, "System.AccessViolationException"))
+            end->exception = thread->exception; /* another is not why: the runtime failed while it was thrown */
+        if (!end->exception)
+            end->flaws |= CDACQ_EXCEPTION_INFERRED;
+    }
+    if (end->kind != CDACQ_END_NONE && ending->is_inferred)
+        end->flaws |= CDACQ_EXCEPTION_INFERRED;
+}
+
+enum cdacq_status ending_find(struct cdacq_session *session, struct ending *ret, struct cdacq_error *err)
+{
+    struct cdacq_target_info facts = {.size = sizeof facts};
+    struct cdacq_process_info process = {.size = sizeof process};
+    *ret = (struct ending){.session = session, .end = {.size = sizeof ret->end}};
+    if (!session)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
+    enum cdacq_status status = cdacq_target_get_info(session->target, &facts, err);
+    if (status >= 0)
+        status = cdacq_target_get_process_info(session->target, &process, err);
+    if (status < 0 || (process.signal && (process.signal != SIGABRT ||
+                                          !is_of_abort(process.pid, process.signal_code, process.sender_pid))))
+        return status;
+    ret->pid = process.pid;
+    ret->runtime_path = facts.runtime_path;
+    status = cdacq_session_visit_threads(session, visit_thread, ret, err);
+    classify(ret);
+    return ret->end.tid ? CDACQ_OK : status;
+}
+
+void ending_deinit(struct ending *ending)
+{
+    method_list_deinit(&ending->stack.methods);
+}
+
+enum cdacq_status cdacq_session_get_end(struct cdacq_session *session, struct cdacq_end *ret, struct cdacq_error *err)
+{
+    struct ending ending;
+    enum cdacq_status status = sized_check(ret, "struct cdacq_end", err);
+    if (status < 0)
+        return status;
+    status = ending_find(session, &ending, err);
+    if (status >= 0)
+        sized_copy(ret, &ending.end, sizeof ending.end);
+    ending_deinit(&ending);
+    return status < 0 ? status : CDACQ_OK;
+}
