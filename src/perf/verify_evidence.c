@@ -1,0 +1,88 @@
+#include "src/perf/verify_evidence.h"
+
+#include "formats/perf_name.h"
+
+enum { CODE_CHUNK = 4096 };
+
+enum agreement evidence_compare_names(const struct file_record *record, const struct cdacq_method *method)
+{
+    if (!method->name)
+        return AGREE_UNKNOWN;
+    return perf_name_is_of(record->name, record->name_length, method->name, method->name_length) ? AGREE_YES : AGREE_NO;
+}
+
+enum agreement evidence_compare_code(struct cdacq_session *session, const struct file_record *record, uint64_t address,
+                                     uint64_t *ret_differs)
+{
+    uint8_t chunk[CODE_CHUNK];
+    struct field_reader *reader = &session->reader;
+    const uint8_t *code = record->code;
+    if (!code || !record->size)
+        return AGREE_UNKNOWN;
+    reader_begin(&reader->raw, FUEL_INDEX);
+    for (uint64_t done = 0; done < record->size; done += sizeof chunk) {
+        size_t size = (size_t)MIN(record->size - done, (uint64_t)sizeof chunk);
+        if (!reader_try_copy(&reader->raw, address + done, chunk, size))
+            return AGREE_UNKNOWN;
+        if (memcmp(chunk, code + done, size) == 0)
+            continue;
+        size_t i = 0;
+        while (chunk[i] == code[done + i])
+            i++;
+        *ret_differs = done + i;
+        return AGREE_NO;
+    }
+    return AGREE_YES;
+}
+
+static void find_once(struct cdacq_session *session, const struct file_record *record, struct evidence *ret)
+{
+    *ret = (struct evidence){.name = AGREE_UNKNOWN, .code = AGREE_UNKNOWN};
+    session_answer(session, record->address, &ret->method);
+    if (ret->method.answer != CDACQ_ANSWER_MANAGED)
+        return;
+    ret->at_start = evidence_part_start(&ret->method) == record->address;
+    ret->same_range = ret->at_start && evidence_part_size(&ret->method) == record->size && !record->addresses_differ;
+    ret->name = evidence_compare_names(record, &ret->method);
+    if (ret->at_start)
+        ret->code = evidence_compare_code(session, record, record->address, &ret->code_differs);
+}
+
+/* The page of code that is new in a running process may have been read before the code was. */
+void evidence_find(struct cdacq_session *session, const struct file_record *record, struct evidence *ret)
+{
+    unsigned tries = 0;
+    bool answered = true;
+    do
+        find_once(session, record, ret);
+    while (ret->code == AGREE_NO && session_must_repeat(session, &tries, &answered));
+    if (!answered)
+        ret->code = AGREE_UNKNOWN;
+}
+
+bool evidence_matches(const struct evidence *evidence)
+{
+    return evidence->same_range && evidence->name != AGREE_NO && evidence->code != AGREE_NO;
+}
+
+enum code_lifetime evidence_code_lifetime(struct cdacq_session *session, uint64_t address)
+{
+    struct field_reader *reader = &session->reader;
+    struct execution_manager *manager = &session->target->manager;
+    struct range_section section;
+    unsigned tries = 0;
+    bool releasable, answered = true;
+    session_clear_log(session);
+    do {
+        reader_begin(&reader->raw, FUEL_LOOKUP);
+        /* A section without methods is newer than the record. */
+        if (execution_manager_section(manager, reader, address, &section))
+            releasable = section.flags & RANGE_SECTION_COLLECTIBLE ||
+                         jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN;
+        else
+            releasable = range_section_map_reaches(reader, manager->map, address);
+    } while (session_must_repeat(session, &tries, &answered));
+    return reader_failed(&reader->raw) ? CODE_LIFETIME_UNKNOWN
+           : releasable                ? CODE_LIFETIME_RELEASABLE
+                                       : CODE_LIFETIME_PERMANENT;
+}
