@@ -1,6 +1,6 @@
 /*
  * report.h: what cmd_report.c collects about a target that has died or hangs, and report_text.c, report_json.c and
- * report_signature.c write.
+ * report_signature.c write; report_waits_text.c and report_waits_json.c write the part about locks and waits.
  */
 #ifndef CDACQ_CLI_REPORT_H
 #define CDACQ_CLI_REPORT_H
@@ -80,6 +80,30 @@ static inline bool report_misses_waits(const struct report *report)
     return report->cause == REPORT_ALIVE && report->waits_problem;
 }
 
+static inline bool report_has_deadlocked(const struct report *report, int tid)
+{
+    for (size_t i = 0; i < report->deadlocks.count; i++)
+        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
+            if (report->deadlocks.items[i]->waits[k]->tid == tid)
+                return true;
+    return false;
+}
+
+/* Whether a thread that has the stack is in a deadlock. */
+static inline bool report_is_deadlocked(const struct report *report, const struct stack *stack)
+{
+    for (size_t i = 0; i < stack->threads.count; i++)
+        if (report_has_deadlocked(report, stack->threads.items[i].tid))
+            return true;
+    return false;
+}
+
+/* Whether it is known that a wait ends after a time. */
+static inline bool report_wait_is_bounded(const struct cdacq_wait *wait)
+{
+    return wait->has_timeout && wait->timeout >= 0;
+}
+
 /* Counts a part that could not be read, and prints why. */
 static inline void report_fail(struct report *report, const char *problem)
 {
@@ -96,16 +120,11 @@ void report_write_signature(struct report *report);
 /* It as an object, with what the target is: a row for a table of many. */
 void report_write_signature_json(struct report *report);
 
-/* ---- report_waits.c ---- */
-
 /* Who waits for whom, the deadlocks, and the thread pool; with `brief`, a line for what makes the process hang. */
 void report_write_waits_text(const struct report *report, bool brief);
 
 /* The members "locks", "waits", "deadlocks" and "thread_pool". */
 void report_write_waits_json(const struct report *report, struct json_writer *w);
-
-/* Whether a thread that has the stack is in a deadlock. */
-bool report_is_deadlocked(const struct report *report, const struct stack *stack);
 
 /* "unhandled", "fatal", "alive" or the signal, which is written to `buffer`. */
 const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE]);

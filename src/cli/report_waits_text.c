@@ -1,33 +1,9 @@
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "src/cli/memory.h"
 #include "src/cli/report.h"
-#include "util/base.h"
+#include "src/cli/wait_lines.h"
 
-DEFINE_VECTOR(shown_waits, const struct cdacq_wait *);
-
-enum { THREADS_SHOWN = 20 }; /* of those that wait for the same, in the text */
-
-static bool is_deadlocked(const struct report *report, int tid)
-{
-    for (size_t i = 0; i < report->deadlocks.count; i++)
-        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
-            if (report->deadlocks.items[i]->waits[k]->tid == tid)
-                return true;
-    return false;
-}
-
-bool report_is_deadlocked(const struct report *report, const struct stack *stack)
-{
-    for (size_t i = 0; i < stack->threads.count; i++)
-        if (is_deadlocked(report, stack->threads.items[i].tid))
-            return true;
-    return false;
-}
-
-/* ---- Text ---- */
+enum { THREADS_SHOWN = 20 }; /* of those that wait for the same */
 
 static void put_thread(struct output *out, int tid, const char *name)
 {
@@ -47,7 +23,7 @@ static void put_doubt_and_timeout(struct output *out, const struct cdacq_wait *w
 {
     if (wait->by == CDACQ_WAIT_BY_SCAN)
         output_styled(out, STYLE_DOUBT, " [guess]");
-    if (wait->has_timeout && wait->timeout >= 0)
+    if (report_wait_is_bounded(wait))
         output_printf(out, " (at most %d ms)", wait->timeout);
 }
 
@@ -110,26 +86,15 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
         output_printf(out, " and %" PRIu32 " more reader%s", wait->readers - 1, plural(wait->readers - 1));
 }
 
-static const char *task_text(const struct cdacq_task *task)
-{
-    return task->method ? task->method : task->type ? task->type : "?";
-}
-
-static bool reads_alike(const struct cdacq_task *a, const struct cdacq_task *b)
-{
-    return a->tid == b->tid && strcmp(task_text(a), task_text(b)) == 0 &&
-           strcmp(a->status ? a->status : "", b->status ? b->status : "") == 0;
-}
-
 /* The tasks behind a wait, a line each. Equal lines after the second task are one. */
 static void put_tasks(struct output *out, const struct cdacq_wait *wait)
 {
     for (size_t i = 0, alike; i < wait->task_count; i += alike) {
         const struct cdacq_task *task = &wait->tasks[i];
-        for (alike = 1; i && i + alike < wait->task_count && reads_alike(task, task + alike);)
+        for (alike = 1; i && i + alike < wait->task_count && wait_lines_tasks_alike(task, task + alike);)
             alike++;
         output_literal(out, i ? "    which awaits " : "    the task is ");
-        output_note(out, task_text(task));
+        output_note(out, wait_lines_task(task));
         if (task->status)
             output_text_between(out, ", ", task->status, "");
         if (task->tid)
@@ -182,68 +147,6 @@ static void write_deadlock_line(struct output *out, const struct cdacq_deadlock 
     if (!is_certain(deadlock))
         output_styled(out, STYLE_DOUBT, " (if none of these waits has a timeout or can be cancelled)");
     output_literal(out, "\n");
-}
-
-static int add_wait(const struct cdacq_wait *wait, void *context)
-{
-    if (!shown_waits_append(context, wait))
-        out_of_memory();
-    return 0;
-}
-
-static int compare_texts(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "");
-}
-
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
-/* The order of tasks that differ in what the lines about them say. */
-static int compare_tasks(const struct cdacq_wait *a, const struct cdacq_wait *b)
-{
-    int order = compare_texts(a->type, b->type);
-    order = order ? order : compare_numbers(a->task_count, b->task_count);
-    for (size_t i = 0; i < a->task_count && !order; i++) {
-        order = compare_texts(task_text(&a->tasks[i]), task_text(&b->tasks[i]));
-        order = order ? order : compare_texts(a->tasks[i].status, b->tasks[i].status);
-        order = order ? order : compare_numbers((uint64_t)a->tasks[i].tid, (uint64_t)b->tasks[i].tid);
-    }
-    return order;
-}
-
-/* The order of waits that differ in what their lines say. For several tasks that read alike, no address is shown. */
-static int compare_lines(const struct cdacq_wait *a, const struct cdacq_wait *b)
-{
-    int order = compare_numbers(a->kind, b->kind);
-    if (!order)
-        order = a->kind == CDACQ_WAIT_TASK && a->object && b->object ? compare_tasks(a, b)
-                                                                     : compare_numbers(a->object, b->object);
-    order = order ? order : compare_numbers(a->by, b->by);
-    /* Of one lock, a reader may be blocked by another thread than a writer. */
-    order = order ? order : compare_numbers((uint64_t)a->blocker_tid, (uint64_t)b->blocker_tid);
-    order = order ? order : compare_numbers(a->has_timeout, b->has_timeout);
-    return order || !a->has_timeout ? order : compare_numbers((uint64_t)a->timeout, (uint64_t)b->timeout);
-}
-
-static int compare_waits(const void *left, const void *right)
-{
-    const struct cdacq_wait *a = *(const struct cdacq_wait *const *)left, *b = *(const struct cdacq_wait *const *)right;
-    int order = compare_lines(a, b);
-    order = order ? order : compare_numbers(a->object, b->object);
-    return order ? order : compare_numbers((uint64_t)a->tid, (uint64_t)b->tid);
-}
-
-/* Threads that wait for the same, or for tasks that read alike, in one line. What is not known is not the same. */
-static size_t count_alike(const struct shown_waits *waits, size_t first)
-{
-    const struct cdacq_wait *wait = waits->items[first];
-    size_t end = first + 1;
-    while (wait->object && end < waits->count && compare_lines(wait, waits->items[end]) == 0)
-        end++;
-    return end - first;
 }
 
 static void write_wait(struct output *out, const struct cdacq_wait *const *waits, size_t count)
@@ -314,7 +217,7 @@ static void write_pool(const struct report *report, struct output *out)
 void report_write_waits_text(const struct report *report, bool brief)
 {
     struct output *out = report->answers.out;
-    struct shown_waits waits = {0};
+    struct shown_waits waits;
     for (size_t i = 0; i < report->deadlocks.count; i++) {
         if (brief)
             write_deadlock_line(out, report->deadlocks.items[i]);
@@ -329,129 +232,14 @@ void report_write_waits_text(const struct report *report, bool brief)
         return;
     }
     write_pool(report, out);
-    (void)cdacq_wait_graph_visit_waits(report->graph, add_wait, &waits, NULL);
-    if (waits.count) {
+    wait_lines_collect(report->graph, &waits);
+    if (waits.count)
         output_styled(out, STYLE_HEADING, "\nWaits:\n");
-        qsort(waits.items, waits.count, sizeof *waits.items, compare_waits);
-    }
     for (size_t i = 0, n; i < waits.count && !output_failed(out); i += n) {
-        n = count_alike(&waits, i);
+        n = wait_lines_count(&waits, i);
         write_wait(out, waits.items + i, n);
     }
     if (report->waits_problem)
         output_note_between(out, "\n(some waits may be missing: ", report->waits_problem, ")\n");
-    shown_waits_deinit(&waits);
-}
-
-/* ---- JSON ---- */
-
-static const char *const wait_kinds[] = {
-    [CDACQ_WAIT_ENTER] = "enter", [CDACQ_WAIT_PULSE] = "pulse",   [CDACQ_WAIT_TASK] = "task",
-    [CDACQ_WAIT_TASKS] = "tasks", [CDACQ_WAIT_EVENT] = "event",   [CDACQ_WAIT_SEMAPHORE] = "semaphore",
-    [CDACQ_WAIT_JOIN] = "join",   [CDACQ_WAIT_HANDLE] = "handle",
-};
-
-static const char *const lock_kinds[] = {
-    [CDACQ_LOCK_MONITOR] = "monitor",
-    [CDACQ_LOCK_LOCK] = "lock",
-    [CDACQ_LOCK_READER_WRITER] = "reader_writer",
-};
-
-static const char *const wait_sources[] = {
-    [CDACQ_WAIT_BY_NOTHING] = NULL,
-    [CDACQ_WAIT_BY_STATE] = "state",
-    [CDACQ_WAIT_BY_FRAME] = "frame",
-    [CDACQ_WAIT_BY_SCAN] = "scan",
-};
-
-static int write_lock(const struct cdacq_lock *lock, void *context)
-{
-    struct json_writer *w = context;
-    json_begin_object(w, NULL);
-    json_string(w, "kind", lock_kinds[lock->kind]);
-    json_address(w, "object", lock->object);
-    json_note(w, "type", lock->type);
-    json_bool(w, "held", lock->held);
-    json_bool(w, "thin", lock->thin);
-    json_known_number(w, "owner_tid", lock->owner_tid > 0, (uint64_t)lock->owner_tid);
-    json_known_number(w, "owner_id", lock->owner_id > 0, lock->owner_id);
-    json_number(w, "recursion", lock->recursion);
-    json_number(w, "waiters", lock->waiters);
-    json_number(w, "readers", lock->readers);
-    json_end_object(w);
-    return output_failed(w->out);
-}
-
-static void write_task(struct json_writer *w, const struct cdacq_task *task)
-{
-    json_begin_object(w, NULL);
-    json_address(w, "object", task->object);
-    json_note(w, "type", task->type);
-    json_string(w, "status", task->status);
-    json_note(w, "method", task->method);
-    json_known_number(w, "tid", task->tid > 0, (uint64_t)task->tid);
-    json_end_object(w);
-}
-
-static int write_wait_json(const struct cdacq_wait *wait, void *context)
-{
-    struct json_writer *w = context;
-    json_begin_object(w, NULL);
-    json_number(w, "tid", (uint64_t)wait->tid);
-    json_string(w, "kind", wait_kinds[wait->kind]);
-    json_address(w, "object", wait->object);
-    json_note(w, "type", wait->type);
-    json_string(w, "by", wait_sources[wait->by]);
-    json_known_number(w, "timeout", wait->has_timeout && wait->timeout >= 0, (uint64_t)wait->timeout);
-    if (wait->endless == CDACQ_ENDLESS_UNKNOWN)
-        json_null(w, "endless");
-    else
-        json_bool(w, "endless", wait->endless == CDACQ_ENDLESS_YES);
-    json_known_number(w, "blocker_tid", wait->blocker_tid > 0, (uint64_t)wait->blocker_tid);
-    json_known_number(w, "blocker_id", wait->blocker_id > 0, wait->blocker_id);
-    json_begin_array(w, "tasks");
-    for (size_t i = 0; i < wait->task_count; i++)
-        write_task(w, &wait->tasks[i]);
-    json_end_array(w);
-    json_end_object(w);
-    return output_failed(w->out);
-}
-
-static void write_pool_json(const struct cdacq_thread_pool *pool, struct json_writer *w)
-{
-    if (!pool->workers) {
-        json_null(w, "thread_pool");
-        return;
-    }
-    json_begin_object(w, "thread_pool");
-    json_number(w, "workers", pool->workers);
-    json_number(w, "busy", pool->busy);
-    json_number(w, "waiting", pool->waiting);
-    json_known_number(w, "min_workers", pool->has_limits, pool->min_workers);
-    json_known_number(w, "max_workers", pool->has_limits, pool->max_workers);
-    json_known_number(w, "queued", pool->has_queued, pool->queued);
-    json_bool(w, "starves", pool->starves);
-    json_end_object(w);
-}
-
-void report_write_waits_json(const struct report *report, struct json_writer *w)
-{
-    json_begin_array(w, "locks");
-    (void)cdacq_wait_graph_visit_locks(report->graph, write_lock, w, NULL);
-    json_end_array(w);
-    json_begin_array(w, "waits");
-    (void)cdacq_wait_graph_visit_waits(report->graph, write_wait_json, w, NULL);
-    json_end_array(w);
-    json_begin_array(w, "deadlocks");
-    for (size_t i = 0; i < report->deadlocks.count; i++) {
-        json_begin_object(w, NULL);
-        json_begin_array(w, "waits");
-        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
-            (void)write_wait_json(report->deadlocks.items[i]->waits[k], w);
-        json_end_array(w);
-        json_end_object(w);
-    }
-    json_end_array(w);
-    write_pool_json(&report->pool, w);
-    json_note(w, "waits_problem", report->waits_problem);
+    wait_lines_release(&waits);
 }

@@ -1,0 +1,93 @@
+#include "src/cli/wait_lines.h"
+
+#include <string.h>
+
+#include "src/cli/memory.h"
+
+DEFINE_VECTOR_FUNCTIONS(shown_waits, const struct cdacq_wait *);
+
+const char *wait_lines_task(const struct cdacq_task *task)
+{
+    return task->method ? task->method : task->type ? task->type : "?";
+}
+
+bool wait_lines_tasks_alike(const struct cdacq_task *a, const struct cdacq_task *b)
+{
+    return a->tid == b->tid && strcmp(wait_lines_task(a), wait_lines_task(b)) == 0 &&
+           strcmp(a->status ? a->status : "", b->status ? b->status : "") == 0;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* The order of tasks that differ in what the lines about them say. */
+static int compare_tasks(const struct cdacq_wait *a, const struct cdacq_wait *b)
+{
+    int order = compare_texts(a->type, b->type);
+    order = order ? order : compare_numbers(a->task_count, b->task_count);
+    for (size_t i = 0; i < a->task_count && !order; i++) {
+        order = compare_texts(wait_lines_task(&a->tasks[i]), wait_lines_task(&b->tasks[i]));
+        order = order ? order : compare_texts(a->tasks[i].status, b->tasks[i].status);
+        order = order ? order : compare_numbers((uint64_t)a->tasks[i].tid, (uint64_t)b->tasks[i].tid);
+    }
+    return order;
+}
+
+/* The order of waits that differ in what their lines say. For several tasks that read alike, no address is shown. */
+static int compare_lines(const struct cdacq_wait *a, const struct cdacq_wait *b)
+{
+    int order = compare_numbers(a->kind, b->kind);
+    if (!order)
+        order = a->kind == CDACQ_WAIT_TASK && a->object && b->object ? compare_tasks(a, b)
+                                                                     : compare_numbers(a->object, b->object);
+    order = order ? order : compare_numbers(a->by, b->by);
+    /* Of one lock, a reader may be blocked by another thread than a writer. */
+    order = order ? order : compare_numbers((uint64_t)a->blocker_tid, (uint64_t)b->blocker_tid);
+    order = order ? order : compare_numbers(a->has_timeout, b->has_timeout);
+    return order || !a->has_timeout ? order : compare_numbers((uint64_t)a->timeout, (uint64_t)b->timeout);
+}
+
+static int compare_waits(const void *left, const void *right)
+{
+    const struct cdacq_wait *a = *(const struct cdacq_wait *const *)left, *b = *(const struct cdacq_wait *const *)right;
+    int order = compare_lines(a, b);
+    order = order ? order : compare_numbers(a->object, b->object);
+    return order ? order : compare_numbers((uint64_t)a->tid, (uint64_t)b->tid);
+}
+
+size_t wait_lines_count(const struct shown_waits *waits, size_t first)
+{
+    const struct cdacq_wait *wait = waits->items[first];
+    size_t end = first + 1;
+    while (wait->object && end < waits->count && compare_lines(wait, waits->items[end]) == 0)
+        end++;
+    return end - first;
+}
+
+static int add_wait(const struct cdacq_wait *wait, void *context)
+{
+    if (!shown_waits_append(context, wait))
+        out_of_memory();
+    return 0;
+}
+
+void wait_lines_collect(struct cdacq_wait_graph *graph, struct shown_waits *ret)
+{
+    struct shown_waits waits = {0};
+    (void)cdacq_wait_graph_visit_waits(graph, add_wait, &waits, NULL);
+    if (waits.count)
+        qsort(waits.items, waits.count, sizeof *waits.items, compare_waits);
+    *ret = waits;
+}
+
+void wait_lines_release(struct shown_waits *waits)
+{
+    shown_waits_deinit(waits);
+}
