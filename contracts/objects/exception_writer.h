@@ -1,6 +1,6 @@
 /*
  * exception_writer.h: the state of a text of exceptions that is being written. Internal to exception_text.c,
- * exception_message.c and exception_trace.c.
+ * exception_message.c, exception_value.c and exception_trace.c.
  */
 #ifndef CDACQ_CONTRACTS_OBJECTS_EXCEPTION_WRITER_H
 #define CDACQ_CONTRACTS_OBJECTS_EXCEPTION_WRITER_H
