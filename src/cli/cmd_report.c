@@ -140,10 +140,10 @@ static void find_nested(struct report *report, struct cdacq_error *error)
     }
 }
 
-/* A deadlock gives the signature where nothing has ended the process. */
+/* What makes the process hang gives the signature where nothing has ended it. */
 static bool has_signature(const struct report *report, const struct stack *stack)
 {
-    return stack == report->dead || (report->cause == REPORT_ALIVE && report_is_deadlocked(report, stack));
+    return stack == report->dead || (report->cause == REPORT_ALIVE && report_hangs(report, stack));
 }
 
 /* A name that is missing makes another signature of the same defect. Recursion counts once, as in the text. */

@@ -74,28 +74,10 @@ static inline bool report_needs_more(const struct report *report)
     return !is_snapshot || !report_is_complete(report);
 }
 
-/* Whether the signature depends on waits that could not be read: it says "alive" where there is a deadlock. */
+/* Whether the signature depends on waits that could not be read: it says "alive" where the process hangs. */
 static inline bool report_misses_waits(const struct report *report)
 {
     return report->cause == REPORT_ALIVE && report->waits_problem;
-}
-
-static inline bool report_has_deadlocked(const struct report *report, int tid)
-{
-    for (size_t i = 0; i < report->deadlocks.count; i++)
-        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
-            if (report->deadlocks.items[i]->waits[k]->tid == tid)
-                return true;
-    return false;
-}
-
-/* Whether a thread that has the stack is in a deadlock. */
-static inline bool report_is_deadlocked(const struct report *report, const struct stack *stack)
-{
-    for (size_t i = 0; i < stack->threads.count; i++)
-        if (report_has_deadlocked(report, stack->threads.items[i].tid))
-            return true;
-    return false;
 }
 
 /* Whether it is known that a wait ends after a time. */
@@ -125,6 +107,16 @@ void report_write_waits_text(const struct report *report, bool brief);
 
 /* The members "locks", "waits", "deadlocks" and "thread_pool". */
 void report_write_waits_json(const struct report *report, struct json_writer *w);
+
+/* ---- report_hang.c ---- */
+
+/* Whether a thread that has the stack is in a deadlock, or a worker of a thread pool that starves. */
+bool report_hangs(const struct report *report, const struct stack *stack);
+
+/* Writes why the process hangs, for the signature: "starvation: Demo.Fetch". False, and nothing, if nothing says so. */
+bool report_write_hang(const struct report *report);
+
+/* ---- report_text.c ---- */
 
 /* "unhandled", "fatal", "alive" or the signal, which is written to `buffer`. */
 const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE]);

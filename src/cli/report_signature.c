@@ -2,6 +2,7 @@
 
 #include "src/cli/memory.h"
 #include "src/cli/report.h"
+#include "src/cli/signature_names.h"
 #include "src/cli/stack_writer.h"
 #include "util/base.h"
 #include "util/text.h"
@@ -13,7 +14,6 @@ enum {
     CYCLE_START_MAX = 32,  /* frames above a recursion */
     CYCLE_LENGTH_MAX = 64, /* methods of a recursion */
     CYCLE_COUNT_MIN = 4,   /* a recursion that fills a stack repeats more often */
-    SYMBOL_LENGTH_MAX = 512,
 };
 
 /* A method or a native symbol as it is shown. */
@@ -23,88 +23,6 @@ struct signature_frame {
 };
 
 DEFINE_VECTOR(signature_frames, struct signature_frame);
-
-/* ---- Names ---- */
-
-/*
- * Forms a method's name without what differs between builds and runtimes: parameters, type arguments (shared code has
- * none), and the numbers that compilers give ("<Run>b__3_0" becomes "<Run>b__").
- */
-static void form_name(struct text *ret, const char *name, size_t length)
-{
-    unsigned depth = 0;
-    for (size_t i = 0; i < length && (depth || name[i] != '('); i++) { /* within type arguments, a tuple begins */
-        bool compiler = i == 0 || name[i - 1] == '.';                  /* "<Run>b__3_0", "<>c": no type arguments */
-        if (name[i] == '<' && compiler && !depth) {
-            const char *end = memchr(name + i, '>', length - i);
-            size_t n = end ? (size_t)(end - name) - i + 1 : length - i;
-            text_append(ret, name + i, n);
-            i += n - 1;
-            continue;
-        }
-        depth += name[i] == '<' || name[i] == '[';
-        bool is_number = name[i] >= '0' && name[i] <= '9' && i && (name[i - 1] == '_' || name[i - 1] == '|');
-        if (!depth && is_number) {
-            while (i + 1 < length && ((name[i + 1] >= '0' && name[i + 1] <= '9') || name[i + 1] == '_'))
-                i++;
-            continue;
-        }
-        if (!depth)
-            text_putc(ret, name[i]);
-        depth -= depth && (name[i] == '>' || name[i] == ']');
-    }
-}
-
-/*
- * A symbol without its version, and one of the C library without the kind of processor that it is for: "memset" for
- * "__memset_avx512_unaligned".
- */
-static void form_symbol(struct text *ret, const char *symbol)
-{
-    static const char *const kinds[] = {"_avx", "_evex", "_sse", "_erms"};
-    size_t whole = MIN(strcspn(symbol, "@"), (size_t)SYMBOL_LENGTH_MAX), length = whole;
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        const char *kind = strstr(symbol, kinds[i]);
-        length = kind ? MIN(length, (size_t)(kind - symbol)) : length;
-    }
-    size_t underscores = strspn(symbol, "_");
-    if (length == whole || length <= underscores) { /* it names no kind, or nothing else */
-        underscores = 0;
-        length = whole;
-    }
-    text_append(ret, symbol + underscores, length - underscores);
-}
-
-static bool begins_with_any(const char *name, size_t length, const char *const *prefixes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (length >= strlen(prefixes[i]) && memcmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
-}
-
-/* The methods between two of the program, and their names, depend on the runtime. */
-static bool is_of_framework(const char *name, size_t length)
-{
-    static const char *const prefixes[] = {"System.", "Microsoft.", "Internal.", "Interop.", "dynamicClass.IL_STUB"};
-    return begins_with_any(name, length, prefixes, ARRAY_SIZE(prefixes));
-}
-
-/* How a thread begins, which depends on the runtime; and how it dies, not why. */
-static bool is_of_no_interest(const char *name, size_t length)
-{
-    static const char *const ends[] = {"System.Threading.Thread.Start",
-                                       "__pthread_kill",
-                                       "pthread_kill",
-                                       "raise",
-                                       "gsignal",
-                                       "__GI_",
-                                       "abort",
-                                       "System.Environment.FailFast",
-                                       "System.Runtime.EH.",
-                                       "System.Environment._FailFast"};
-    return begins_with_any(name, length, ends, ARRAY_SIZE(ends));
-}
 
 /* ---- Frames ---- */
 
@@ -117,13 +35,13 @@ static void add_frame(struct signature_frames *frames, struct text *name, bool o
 static void add_method(struct signature_frames *frames, const struct cdacq_method *method)
 {
     struct text name = {0};
-    if (method->name && is_of_no_interest(method->name, method->name_length))
+    if (method->name && signature_is_of_no_interest(method->name, method->name_length))
         return;
     if (method->name && method->name_length)
-        form_name(&name, method->name, method->name_length);
+        signature_form_name(&name, method->name, method->name_length);
     else
         text_putc(&name, '?');
-    add_frame(frames, &name, method->name && is_of_framework(method->name, method->name_length));
+    add_frame(frames, &name, method->name && signature_is_of_framework(method->name, method->name_length));
 }
 
 struct ips {
@@ -238,9 +156,9 @@ static void add_stack(const struct stack_frames *stack, const char *runtime, str
             managed = true;
             add_method(frames, &stack->items[i].shared->method);
         } else if (!managed && frame->kind == CDACQ_FRAME_NATIVE && frame->symbol &&
-                   !is_of_no_interest(frame->symbol, strlen(frame->symbol))) {
+                   !signature_is_of_no_interest(frame->symbol, strlen(frame->symbol))) {
             struct text name = {0};
-            form_symbol(&name, frame->symbol);
+            signature_form_symbol(&name, frame->symbol);
             add_frame(frames, &name, false);
         }
         i = funclet ? skip_handled(stack, i) : i + 1;
@@ -350,95 +268,11 @@ static void write_frames(struct output *out, const struct signature_frames *fram
         write_frame(&signature, i);
 }
 
-static void write_name(struct output *out, const char *name, size_t length)
-{
-    struct text text = {0};
-    form_name(&text, name, length);
-    output_escaped(out, text.data ? text.data : "", text.length, ESCAPE_MESSAGE);
-    text_deinit(&text);
-}
-
-/* ---- Deadlocks ---- */
-
-/* The methods of the program that the threads of a deadlock wait in, sorted: which thread came first is chance. */
-struct deadlocked {
-    const struct cdacq_method *methods[SIGNATURE_FRAMES];
-    unsigned count;
-};
-
-static const struct stack *stack_of(const struct report *report, int tid)
-{
-    for (size_t i = 0; i < report->stacks.list.count; i++) {
-        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
-        for (size_t k = 0; k < threads->count; k++)
-            if (threads->items[k].tid == tid)
-                return report->stacks.list.items[i];
-    }
-    return NULL;
-}
-
-/* The first method that is none of the framework's. */
-static const struct cdacq_method *waiting_method(const struct stack *stack)
-{
-    for (size_t i = 0; stack && i < stack->frames.count; i++) {
-        const struct cdacq_method *method = &stack->frames.items[i].shared->method;
-        if (method->answer == CDACQ_ANSWER_MANAGED && method->name && method->name_length &&
-            !is_of_framework(method->name, method->name_length))
-            return method;
-    }
-    return NULL;
-}
-
-static struct deadlocked describe(const struct report *report, const struct cdacq_deadlock *deadlock)
-{
-    struct deadlocked ret = {.count = 0};
-    for (size_t i = 0; i < deadlock->count && ret.count < SIGNATURE_FRAMES; i++) {
-        const struct cdacq_method *method = waiting_method(stack_of(report, deadlock->waits[i]->tid));
-        unsigned at = ret.count;
-        if (!method)
-            continue;
-        for (; at && strcmp(method->name, ret.methods[at - 1]->name) < 0; at--)
-            ret.methods[at] = ret.methods[at - 1];
-        ret.methods[at] = method;
-        ret.count++;
-    }
-    return ret;
-}
-
-static bool precedes(const struct deadlocked *a, const struct deadlocked *b)
-{
-    for (unsigned i = 0; i < a->count && i < b->count; i++) {
-        int order = strcmp(a->methods[i]->name, b->methods[i]->name);
-        if (order)
-            return order < 0;
-    }
-    return a->count > b->count;
-}
-
-/* Of several deadlocks, the first by name. */
-static void write_deadlock(struct report *report)
-{
-    struct output *out = report->answers.out;
-    struct deadlocked first = describe(report, report->deadlocks.items[0]);
-    for (size_t i = 1; i < report->deadlocks.count; i++) {
-        struct deadlocked other = describe(report, report->deadlocks.items[i]);
-        if (precedes(&other, &first))
-            first = other;
-    }
-    output_literal(out, "deadlock");
-    for (unsigned i = 0; i < first.count; i++) {
-        output_literal(out, i ? " <> " : ": ");
-        write_name(out, first.methods[i]->name, first.methods[i]->name_length);
-    }
-}
-
 void report_write_signature(struct report *report)
 {
     struct signature_frames frames = {0};
     char cause[SIGNAL_TEXT_SIZE];
-    if (report->cause == REPORT_ALIVE && report->deadlocks.count)
-        write_deadlock(report);
-    else
+    if (report->cause != REPORT_ALIVE || !report_write_hang(report))
         output_literal(report->answers.out, report_cause_text(report, cause));
     if (report->cause == REPORT_UNHANDLED)
         add_exception(report, &frames);

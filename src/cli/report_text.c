@@ -222,10 +222,10 @@ static void write_nested(struct report *report, struct output *out)
                             ")\n");
 }
 
-/* Those of threads in a deadlock come first, after that of the thread that died. */
+/* Those of threads that make the process hang come first, after that of the thread that died. */
 static bool is_first(const struct report *report, const struct stack *stack)
 {
-    return stack == report->dead || report_is_deadlocked(report, stack);
+    return stack == report->dead || report_hangs(report, stack);
 }
 
 static void write_stacks(struct report *report, struct output *out, bool brief, bool first)

@@ -144,7 +144,11 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
         out_of_memory();
     if (added && !stack_list_append(&stacks->list, stack))
         out_of_memory();
-    const struct stack_thread item = {thread->tid, thread->signal, thread->died, keep_string(stacks, thread->name)};
+    const struct stack_thread item = {.tid = thread->tid,
+                                      .signal = thread->signal,
+                                      .died = thread->died,
+                                      .is_pool_worker = thread->state & CDACQ_THREAD_POOL,
+                                      .name = keep_string(stacks, thread->name)};
     if (!stack_threads_append(&(*known)->threads, item))
         out_of_memory();
     if (!added)

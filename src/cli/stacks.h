@@ -26,7 +26,7 @@ struct kept_frame {
 
 struct stack_thread {
     int tid, signal;
-    bool died;
+    bool died, is_pool_worker;
     const char *name; /* NULL: not known */
 };
 

@@ -34,6 +34,7 @@ POOL = ["workers", "busy", "waiting", "min_workers", "max_workers", "queued", "s
 STARVATION = "starvation, if it lasts"
 MANY = 5000
 DEADLOCK_SIGNATURE = "deadlock: "
+STARVATION_SIGNATURE = "starvation: Locks.Starved.<>c__DisplayClass.<All>b__\n"
 NO_CODE = "1000"  # an IP that is in no code: a snapshot needs one
 
 
@@ -234,11 +235,16 @@ def check_texts(facts, pid):
     return wrong, signature
 
 
-def check_starvation(pid):
-    texts = [subprocess.run([TOOL, "report", *options, str(pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
-             for options in ([], ["--brief"])]
-    wrong = [f"no starvation: {text[:200]}" for text in texts if text.count(STARVATION) != 1]
-    return wrong + ([] if texts[0].count(" wait, each for a task ") == 1 else ["a line for each worker"])
+def check_starvation(target):
+    """The text of a process, and the signature. The stacks of the workers come first."""
+    texts = [subprocess.run([TOOL, "report", *options, str(target)], stdout=subprocess.PIPE, text=True, check=False).stdout
+             for options in ([], ["--brief"], ["--signature"])]
+    wrong = [f"no starvation: {text[:200]}" for text in texts[:2] if text.count(STARVATION) != 1]
+    wrong += [] if texts[0].count(" wait, each for a task ") == 1 else ["a line for each worker"]
+    stacks = [part for part in texts[0].split("\n\n") if part.startswith("TID ")]
+    workers = ["Locks.Starved" in stack for stack in stacks]
+    wrong += [] if any(workers) and sorted(workers, reverse=True) == workers else [f"the order of the stacks: {workers}"]
+    return wrong + ([] if texts[2] == STARVATION_SIGNATURE else ["the signature: " + texts[2]])
 
 
 SUSPENDED = ["-p:Features=runtime-async=on", "-p:EnablePreviewFeatures=true", "-p:LangVersion=preview"]
