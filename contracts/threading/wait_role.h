@@ -26,6 +26,7 @@ enum wait_role {
     WAIT_ROLE_RUNS_TASK, /* no wait: it runs the task that is its `this` */
     WAIT_ROLE_WORKER,    /* no wait: the thread is a worker of the thread pool */
     WAIT_ROLE_RUNS_WORK, /* no wait: it runs work items of the thread pool */
+    WAIT_ROLE_GATE,      /* no wait: the thread begins the workers of the thread pool */
     WAIT_ROLE_COUNT
 };
 

@@ -54,11 +54,22 @@ static void count_workers(const struct cdacq_wait_graph *graph, struct cdacq_thr
     }
 }
 
+/* Whether a thread that may be a worker was not counted: its stack could not be walked to its end. */
+static bool misses_workers(const struct cdacq_wait_graph *graph)
+{
+    for (size_t i = 0; i < graph->threads.count; i++) {
+        const struct graph_thread *thread = &graph->threads.items[i];
+        if (thread->is_of_pool && !thread->is_worker && !thread->is_gate)
+            return true;
+    }
+    return false;
+}
+
 /* The pool keeps workers beyond its goal idle: that there is an idle worker does not mean that an item will be run. */
 static bool starves(struct cdacq_wait_graph *graph, const struct cdacq_thread_pool *pool)
 {
     uint32_t goal;
-    if (!pool->busy || pool->waiting < pool->busy || !pool->has_queued || !pool->queued)
+    if (!pool->busy || pool->waiting < pool->busy || !pool->has_queued || !pool->queued || misses_workers(graph))
         return false;
     return pool->busy == pool->workers ||
            (pool->object && thread_pool_read_goal(&graph->types, pool->object, &goal) && pool->busy >= goal);

@@ -107,6 +107,7 @@ void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cd
         .tid = copy.tid,
         .name = copy.name ? arena_string(&graph->arena, copy.name, strlen(copy.name)) : NULL,
         .is_waiting = copy.state & CDACQ_THREAD_WAITING,
+        .is_of_pool = copy.state & CDACQ_THREAD_POOL,
     };
     size_t index = graph->threads.count;
     (void)append_thread(graph, &item);

@@ -682,8 +682,9 @@ START_TEST(damaged_queues)
 }
 END_TEST
 
-static unsigned sleeping;      /* threads of which the runtime says so: a bit for each */
-static uint32_t own_items = 5; /* in the queue of the first worker */
+static unsigned sleeping;                  /* threads of which the runtime says so: a bit for each */
+static uint32_t own_items = 5;             /* in the queue of the first worker */
+static bool last_is_of_pool, last_is_gate; /* what is known of the last thread */
 
 /* Adds the threads: all but the last are workers, and the first two of them run work items and wait. */
 static void add_workers(uint64_t queue, uint64_t pool)
@@ -691,6 +692,7 @@ static void add_workers(uint64_t queue, uint64_t pool)
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
         struct cdacq_thread thread = lock_heap_thread(&heap, i);
         thread.state = sleeping >> i & 1 ? CDACQ_THREAD_WAITING : 0;
+        thread.state |= i + 1 < LOCK_HEAP_THREADS || last_is_of_pool ? CDACQ_THREAD_POOL : 0;
         uint64_t locals = lock_heap_object(&heap, LOCK_HEAP_LOCALS), own = lock_heap_object(&heap, LOCK_HEAP_STEALING);
         lock_heap_put(&heap, locals + LOCALS_QUEUE, own, 8);
         lock_heap_put(&heap, own + STEALING_HEAD, 10, 4);
@@ -698,6 +700,7 @@ static void add_workers(uint64_t queue, uint64_t pool)
         cdacq_wait_graph_add_thread(graph, &thread);
         graph->threads.items[i].is_worker = i + 1 < LOCK_HEAP_THREADS;
         graph->threads.items[i].runs_work = i < 2;
+        graph->threads.items[i].is_gate = i + 1 == LOCK_HEAP_THREADS && last_is_gate;
         if (i < 2) {
             graph_take_pool_object(graph, locals, THREADING_WORKER_LOCALS);
             graph_take_pool_object(graph, queue, THREADING_WORK_QUEUE);
@@ -742,14 +745,24 @@ START_TEST(starvation)
     static const struct {
         uint32_t goal, tail;
         unsigned sleeping;
-        bool starves;
-    } rows[] = {{2, 7, 3, true},  {1, 7, 3, true},  {3, 7, 3, false},
-                {0, 7, 3, false}, {2, 7, 1, false}, {2, 0, 3, false}};
+        bool starves, last_is_of_pool, last_is_gate;
+    } rows[] = {
+        {2, 7, 3, true, false, false},
+        {1, 7, 3, true, false, false},
+        {3, 7, 3, false, false, false},
+        {0, 7, 3, false, false, false},
+        {2, 7, 1, false, false, false},
+        {2, 0, 3, false, false, false},
+        {2, 7, 3, true, .last_is_of_pool = true, .last_is_gate = true},
+        {2, 7, 3, false, .last_is_of_pool = true}, /* it may be a worker that runs an item */
+    };
     const uint32_t ends[][2] = {{0, rows[_i].tail}};
     uint64_t pool = lock_heap_object(&heap, LOCK_HEAP_POOL);
     lock_heap_put(&heap, pool + POOL_COUNTS, UINT64_C(0xffff000000050002) | (uint64_t)rows[_i].goal << 32, 8);
     sleeping = rows[_i].sleeping;
     own_items = rows[_i].tail;
+    last_is_of_pool = rows[_i].last_is_of_pool;
+    last_is_gate = rows[_i].last_is_gate;
     add_workers(add_work_queue(lock_heap_queue(&heap, ends, 1, 8)), pool);
     ck_assert_int_eq(described_pool().starves, rows[_i].starves);
 }
@@ -997,7 +1010,7 @@ static Suite *suite(void)
     tcase_add_test(tc, queues_of_each_kind);
     tcase_add_loop_test(tc, damaged_queues, 0, 5);
     tcase_add_test(tc, thread_pool);
-    tcase_add_loop_test(tc, starvation, 0, 6);
+    tcase_add_loop_test(tc, starvation, 0, 8);
     tcase_add_loop_test(tc, ambiguous_pool, 0, 2);
     tcase_add_test(tc, no_thread_pool);
     tcase_add_test(tc, monitors_of_net_11);
