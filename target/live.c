@@ -21,6 +21,7 @@ enum {
     RECENT_SHARED = 64,
     SHARED_UNIT = 64 * 1024,  /* the runtime maps its heaps in multiples of as many bytes */
     PAGES_BEFORE_SHARED = 64, /* are read one by one: a few are read faster than shared memory is found */
+    STATUS_SIZE = 16 * 1024,  /* what is read of a status: the ids are after the list of groups */
 };
 
 struct live {
@@ -34,6 +35,7 @@ struct live {
     struct span recent_shared[RECENT_SHARED]; /* its mappings, by an address that was read in each */
     struct file_policy *policy;
     struct thread_holder holder; /* holds threads from the stop to the resumption */
+    bool was_stopped;            /* when it began to */
 };
 
 static struct live *live_of(struct target *target)
@@ -232,7 +234,7 @@ static void read_name(int pid, int tid, char *ret, size_t size)
 /* The id of a thread in its own pid namespace; where that is not known, its id in ours. */
 static int read_inner_id(int pid, int tid)
 {
-    char file[32], status[16 * 1024]; /* the line is after the list of groups */
+    char file[32], status[STATUS_SIZE];
     snprintf(file, sizeof file, "task/%d/status", tid);
     read_proc_file(pid, file, status, sizeof status);
     int id = proc_status_inner_id(status);
@@ -261,9 +263,25 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
     return CDACQ_OK;
 }
 
+static bool is_stopped(int pid)
+{
+    char status[STATUS_SIZE];
+    read_proc_file(pid, "status", status, sizeof status);
+    return proc_status_is_stopped(status);
+}
+
+/* A process that is held is in another state than the one that a signal left it in. */
+static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
+{
+    live->was_stopped = is_stopped(live->base.pid);
+    return thread_holder_hold(&live->holder, live->base.pid, err);
+}
+
 static void live_process(struct target *target, struct target_process *ret)
 {
+    const struct live *live = live_of(target);
     char path[64];
+    ret->is_stopped = live->holder.started ? live->was_stopped : is_stopped(target->pid);
     size_t n = read_proc_file(target->pid, "cmdline", ret->arguments, sizeof ret->arguments);
     ret->inner_pid = read_inner_id(target->pid, target->pid);
     ret->arguments_cut = n == sizeof ret->arguments - 1;
@@ -307,7 +325,7 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
     struct live *live = live_of(target);
     if (live->holder.started)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: it is stopped already", target->pid);
-    enum cdacq_status status = thread_holder_hold(&live->holder, target->pid, err);
+    enum cdacq_status status = hold(live, err);
     if (status >= 0) /* these may be the threads of another program */
         status = target_check_gone(target, 0, err);
     if (status < 0) {
@@ -395,7 +413,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     live->mappings.file = live->mappings.statm = -1;
     live->memory = -1;
     live->policy = policy;
-    enum cdacq_status status = stop ? thread_holder_hold(&live->holder, pid, err) : CDACQ_OK;
+    enum cdacq_status status = stop ? hold(live, err) : CDACQ_OK;
     if (status >= 0)
         status = live_mappings_open(&live->base, policy, !stop && !record && sizeof(uintptr_t) == sizeof(uint64_t),
                                     &live->mappings, err);

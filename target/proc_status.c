@@ -25,6 +25,11 @@ int proc_status_inner_id(const char *status)
     return (int)strtol(end, NULL, 10);
 }
 
+bool proc_status_is_stopped(const char *status)
+{
+    return proc_status_value(status, "State")[0] == 'T';
+}
+
 enum cdacq_status proc_error(int pid, struct cdacq_error *err)
 {
     bool gone = errno == ENOENT || errno == ESRCH, refused = errno == EPERM || errno == EACCES;

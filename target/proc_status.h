@@ -5,6 +5,8 @@
 #ifndef CDACQ_TARGET_PROC_STATUS_H
 #define CDACQ_TARGET_PROC_STATUS_H
 
+#include <stdbool.h>
+
 #include "cdacq/error.h"
 
 /* The value of a line of the file's text; "" if there is none. */
@@ -15,6 +17,9 @@ const char *proc_status_value(const char *status, const char *key);
  * reader if the process is in another namespace, such as that of a container. 0: not known.
  */
 int proc_status_inner_id(const char *status);
+
+/* Whether a signal such as SIGSTOP has stopped the process. Of one that a debugger holds, nothing is known: false. */
+bool proc_status_is_stopped(const char *status);
 
 /* Words errno for a process. Returns IO. */
 enum cdacq_status proc_error(int pid, struct cdacq_error *err);

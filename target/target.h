@@ -92,6 +92,7 @@ struct target_process {
     char program[4096];         /* the path itself */
     struct core_siginfo signal; /* what ended the process */
     int64_t time;               /* seconds since 1970: when a core was last written to, when a process started */
+    bool is_stopped;            /* by a signal such as SIGSTOP; before it was held, if it is */
 };
 
 /* A PDB that a snapshot holds. The bytes belong to the target. */

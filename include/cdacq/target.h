@@ -359,7 +359,8 @@ struct cdacq_process_info {
     uint64_t signal_address; /* si_addr of a fault */
     int sender_pid;          /* the process that sent the signal, perhaps this one; 0: the kernel sent it */
     unsigned sender_uid;
-    int64_t time; /* of a core: seconds since 1970 when its file was last written to */
+    int64_t time;    /* of a core: seconds since 1970 when its file was last written to */
+    bool is_stopped; /* a running process: a signal such as SIGSTOP had stopped it, when it was first asked about */
 };
 
 /* Describes the process. Fails with ARGUMENT and NOMEM. */

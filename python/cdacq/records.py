@@ -71,6 +71,8 @@ class ProcessInfo(NamedTuple):
     sender_pid: int
     sender_uid: int
     time: int
+    is_stopped: bool
+    """A running process: a signal such as SIGSTOP had stopped it, when it was first asked about."""
 
 
 class Stops(NamedTuple):

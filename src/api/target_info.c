@@ -142,6 +142,7 @@ enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, str
         .sender_pid = signal->pid,
         .sender_uid = signal->uid,
         .time = process->time,
+        .is_stopped = process->is_stopped,
     };
     sized_copy(ret, &info, sizeof info);
     return CDACQ_OK;

@@ -216,7 +216,8 @@ static int write_report(const struct invocation *invocation, struct report *repo
     else
         report_write_text(report, invocation->brief);
     bool says_nothing = invocation->brief && !invocation->json && !invocation->signature && !report->dead &&
-                        report->cause == REPORT_ALIVE && !report->deadlocks.count && !report->pool.starves;
+                        report->cause == REPORT_ALIVE && !report->deadlocks.count && !report->pool.starves &&
+                        !report->process.is_stopped;
     answers_deinit(&report->answers);
     cdacq_target_resume(report->target);
     if (!output_close(&out))

@@ -166,6 +166,8 @@ bool report_write_hang(const struct report *report)
         write_deadlock(report);
     else if (report->pool.starves)
         write_starvation(report);
+    else if (report->process.is_stopped)
+        output_literal(report->answers.out, "stopped");
     else
         return false;
     return true;

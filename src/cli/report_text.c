@@ -79,6 +79,16 @@ static void write_process(const struct report *report, struct output *out)
     output_literal(out, "\n");
 }
 
+/* The reason is outside of the program, whatever the stacks show. */
+static void write_stopped(const struct report *report, struct output *out)
+{
+    if (!report->process.is_stopped)
+        return;
+    label(out, "state");
+    output_styled(out, STYLE_ERROR, "stopped by a signal");
+    output_printf(out, ": 'kill -CONT %d' lets it run\n", report->process.pid);
+}
+
 static void write_signal(const struct report *report, struct output *out)
 {
     const struct cdacq_process_info *process = &report->process;
@@ -270,6 +280,7 @@ void report_write_text(struct report *report, bool brief)
     struct output *out = report->answers.out;
     if (!brief)
         write_process(report, out);
+    write_stopped(report, out);
     write_signal(report, out);
     write_last_words(report, out);
     write_nested(report, out);

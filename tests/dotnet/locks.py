@@ -15,9 +15,11 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import lab
 import stack_run
@@ -247,6 +249,26 @@ def check_starvation(target):
     return wrong + ([] if texts[2] == STARVATION_SIGNATURE else ["the signature: " + texts[2]])
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+def check_stopped(pid):
+    """A process that a signal has stopped, and that hangs for no other reason."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        while state_of(pid) != "T":
+            time.sleep(0.01)
+        brief, signature = (subprocess.run([TOOL, "report", option, str(pid)], stdout=subprocess.PIPE, text=True, check=False)
+                            for option in ["--brief", "--signature"])
+        stopped = ask(pid)["stopped"]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    good = stopped and brief.returncode == 0 and brief.stdout.count("stopped by a signal: 'kill -CONT") == 1 and signature.stdout == "stopped\n"
+    return [] if good else [f"stopped: {stopped}, {brief}, {signature}"]
+
+
 SUSPENDED = ["-p:Features=runtime-async=on", "-p:EnablePreviewFeatures=true", "-p:LangVersion=preview"]
 OVER_ITERATORS = ["ListWaiter", "PromiseWaiter", "StreamWaiter"]  # not found if the runtime suspends what awaits an iterator
 
@@ -325,6 +347,8 @@ def test_way(work, runtime, way, every_kind):
                 wrong += check_texts(facts, target.pid)[0]
             if kind == "live" and way == "starved":
                 wrong += check_starvation(target.pid)
+            if kind == "live" and way == "waits":
+                wrong += check_stopped(target.pid)
             say(not wrong, f"{runtime} {way} {kind}: {len(facts.held)} locks, {len(facts.waits)} waits, {len(facts.deadlocks)} deadlocks", wrong)
             good &= not wrong
             if kind != "live":

@@ -1204,15 +1204,30 @@ START_TEST(no_signal_gets_lost)
 }
 END_TEST
 
+static bool is_reported_stopped(void)
+{
+    static struct target_process process;
+    memset(&process, 0, sizeof process);
+    target->ops->process(target, &process);
+    return process.is_stopped;
+}
+
 START_TEST(a_stopped_process_stays_stopped)
 {
     start(body_with_threads);
     await(shared->ready == THREADS);
     size_t all;
+    open_live(true);
+    ck_assert(!is_reported_stopped()); /* it is held, which is something else */
+    close_live();
     ck_assert_int_eq(kill(child, SIGSTOP), 0);
     await(threads_in(child, "T", &all) == THREADS);
     open_live(true);
     assert_all_held(THREADS);
+    ck_assert(is_reported_stopped());
+    close_live();
+    open_live(false);
+    ck_assert(is_reported_stopped());
     close_live();
     await(threads_in(child, "T", &all) == THREADS);
     nap(20 * 1000);
