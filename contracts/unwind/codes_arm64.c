@@ -4,10 +4,59 @@ enum { WORDS_SHIFT = 27 }; /* of the header of unwind data */
 
 /* ---- Packed entries --------------------------------------------------------------------------------------------- */
 
+/* Codes that a packed entry stands for, without their operands. _X: the code also decrements the stack pointer. */
+enum {
+    OP_ALLOC_S = 0x00,
+    OP_SAVE_FPLR = 0x40,
+    OP_SAVE_FPLR_X = 0x80,
+    OP_ALLOC_M = 0xc000,
+    OP_SAVE_REGP = 0xc800,
+    OP_SAVE_REGP_X = 0xcc00,
+    OP_SAVE_REG = 0xd000,
+    OP_SAVE_REG_X = 0xd400,
+    OP_SAVE_LRPAIR = 0xd600,
+    OP_SAVE_FREGP = 0xd800,
+    OP_SAVE_FREGP_X = 0xda00,
+    OP_SAVE_FREG = 0xdc00,
+    OP_SAVE_FREG_X = 0xde00,
+};
+
+/* What a packed entry says of its function. A slot of the frame has 8 bytes. */
+struct packed {
+    unsigned int_count, fp_count; /* registers that are saved, from x19 and from d8 on */
+    unsigned save_slots;          /* of the frame: of these, of lr and of the parameters */
+    unsigned local_slots;         /* of the rest of the frame */
+    bool saves_lr;                /* on its own or with the integer registers */
+    bool is_chained;              /* lr is saved with the frame pointer, which is set */
+    bool is_signed;               /* the return address is */
+    bool homes;                   /* the parameters that came in registers are stored */
+    bool is_fragment;             /* the prolog is that of another entry */
+};
+
+static struct packed decode_packed(uint32_t entry)
+{
+    unsigned chain = entry >> 21 & 3, frame_slots = 2 * (entry >> 23);
+    struct packed packed = {
+        .int_count = entry >> 16 & 15,
+        .fp_count = entry >> 13 & 7,
+        .saves_lr = chain == 1,
+        .is_chained = chain >= 2,
+        .is_signed = chain == 2,
+        .homes = entry >> 20 & 1,
+        .is_fragment = (entry & 3) == 2,
+    };
+    packed.fp_count += packed.fp_count != 0;
+    unsigned saved = packed.int_count + packed.saves_lr + packed.fp_count;
+    packed.save_slots = (saved + (saved && packed.homes ? 8 : 0) + 1) & ~1u;
+    packed.local_slots = frame_slots > packed.save_slots ? frame_slots - packed.save_slots : 0;
+    return packed;
+}
+
 /* Codes in the order of the prolog: each is put in front of those before it. */
 struct prolog {
     uint8_t bytes[64];
     unsigned size;
+    unsigned slot; /* the next one that a register is saved in */
 };
 
 static void put(struct prolog *prolog, unsigned code, unsigned size)
@@ -19,79 +68,98 @@ static void put(struct prolog *prolog, unsigned code, unsigned size)
 static void put_alloc(struct prolog *prolog, unsigned slots)
 {
     if (slots < 64)
-        put(prolog, slots / 2, 1);
+        put(prolog, OP_ALLOC_S | slots / 2, 1);
     else
-        put(prolog, 0xc000 | slots / 2, 2);
+        put(prolog, OP_ALLOC_M | slots / 2, 2);
 }
 
-/*
- * Saves a pair, the first time with a decrement of the stack pointer. `code` is that of save_regp or save_fregp.
- */
-static void put_pair(struct prolog *prolog, unsigned code, unsigned number, unsigned save_slots, unsigned *slot)
+/* Saves a pair. The first save of a prolog decrements the stack pointer by `save_slots`. */
+static void put_pair(struct prolog *prolog, unsigned code, unsigned code_x, unsigned number, unsigned save_slots)
 {
-    unsigned with_decrement = code == 0xd800 ? 0xda00 : 0xcc00;
-    if (*slot == 0)
-        put(prolog, with_decrement | number << 6 | (save_slots - 1), 2);
+    if (prolog->slot == 0)
+        put(prolog, code_x | number << 6 | (save_slots - 1), 2);
     else
-        put(prolog, code | number << 6 | *slot, 2);
-    *slot += 2;
+        put(prolog, code | number << 6 | prolog->slot, 2);
+    prolog->slot += 2;
 }
 
+static void put_single(struct prolog *prolog, unsigned code, unsigned code_x, unsigned number, unsigned save_slots)
+{
+    if (prolog->slot == 0)
+        put(prolog, code_x | number << 5 | (save_slots - 1), 2);
+    else
+        put(prolog, code | number << 6 | prolog->slot, 2);
+    prolog->slot += 1;
+}
+
+/* The integer registers, and lr unless it is saved with the frame pointer. */
+static void put_integers(struct prolog *prolog, const struct packed *packed)
+{
+    unsigned number = 0, count = packed->int_count, save_slots = packed->save_slots;
+    if (count == 1 && packed->saves_lr) /* that pair has no form with a decrement */
+        put_alloc(prolog, save_slots);
+    for (; number + 1 < count; number += 2)
+        put_pair(prolog, OP_SAVE_REGP, OP_SAVE_REGP_X, number, save_slots);
+    if (count % 2 && packed->saves_lr) {
+        put(prolog, OP_SAVE_LRPAIR | number / 2 << 6 | prolog->slot, 2);
+        prolog->slot += 2;
+    } else if (count % 2 || packed->saves_lr) {
+        put_single(prolog, OP_SAVE_REG, OP_SAVE_REG_X, count % 2 ? number : LR - X19, save_slots);
+    }
+}
+
+static void put_floats(struct prolog *prolog, const struct packed *packed)
+{
+    unsigned number = 0, count = packed->fp_count, save_slots = packed->save_slots;
+    for (; number + 1 < count; number += 2)
+        put_pair(prolog, OP_SAVE_FREGP, OP_SAVE_FREGP_X, number, save_slots);
+    if (count % 2)
+        put_single(prolog, OP_SAVE_FREG, OP_SAVE_FREG_X, number, save_slots);
+}
+
+/* The rest of the frame, with the frame pointer and lr at its bottom. No epilog undoes the setting of the former. */
+static void put_locals(struct prolog *prolog, const struct packed *packed, bool is_epilog)
+{
+    if (!packed->local_slots)
+        return;
+    if (packed->is_chained && packed->local_slots <= 64) {
+        put(prolog, OP_SAVE_FPLR_X | (packed->local_slots - 1), 1);
+    } else {
+        put_alloc(prolog, packed->local_slots);
+        if (packed->is_chained)
+            put(prolog, OP_SAVE_FPLR, 1);
+    }
+    if (packed->is_chained && !is_epilog)
+        put(prolog, OP_SET_FP, 1);
+}
+
+static void add_codes(struct xdata *to, const struct prolog *prolog)
+{
+    memcpy(to->bytes + to->size, prolog->bytes + sizeof prolog->bytes - prolog->size, prolog->size);
+    to->size += prolog->size;
+}
+
+/* Writes the codes that a packed entry stands for: those of its prolog, then those of its epilog. */
 static void expand(uint32_t entry, struct xdata *ret)
 {
-    unsigned fp_count = entry >> 13 & 7, int_count = entry >> 16 & 15, chain = entry >> 21 & 3;
-    bool homes = entry >> 20 & 1, saves_lr = chain == 1, chained = chain >= 2, is_fragment = (entry & 3) == 2;
-    unsigned frame_slots = 2 * (entry >> 23), slot = 0;
-    fp_count += fp_count != 0;
-    unsigned save_slots = int_count + saves_lr + fp_count;
-    save_slots = (save_slots + (save_slots && homes ? 8 : 0) + 1) & ~1u;
-    unsigned local_slots = frame_slots > save_slots ? frame_slots - save_slots : 0;
+    const struct packed packed = decode_packed(entry);
     struct prolog prolog = {.size = 0};
     put(&prolog, OP_END, 1);
-    if (chain == 2)
+    if (packed.is_signed)
         put(&prolog, OP_PAC, 1);
-    bool allocated = int_count == 1 && saves_lr; /* that pair has no form with a decrement */
-    if (allocated)
-        put_alloc(&prolog, save_slots);
-    unsigned number = 0;
-    for (; number + 1 < int_count; number += 2)
-        put_pair(&prolog, 0xc800, number, save_slots, &slot);
-    if (int_count % 2 && saves_lr) {
-        put(&prolog, 0xd600 | number / 2 << 6 | slot, 2);
-        slot += 2;
-    } else if (int_count % 2 || saves_lr) {
-        unsigned one = int_count % 2 ? number : LR - X19;
-        put(&prolog, slot ? 0xd000 | one << 6 | slot : 0xd400 | one << 5 | (save_slots - 1), 2);
-        slot += 1;
-    }
-    for (number = 0; number + 1 < fp_count; number += 2)
-        put_pair(&prolog, 0xd800, number, save_slots, &slot);
-    if (fp_count % 2) {
-        put(&prolog, slot ? 0xdc00 | number << 6 | slot : 0xde00 | number << 5 | (save_slots - 1), 2);
-        slot += 1;
-    }
+    put_integers(&prolog, &packed);
+    put_floats(&prolog, &packed);
     struct prolog epilog = prolog;
-    for (unsigned i = 0; i < 4 && homes && slot; i++)
+    for (unsigned i = 0; i < 4 && packed.homes && prolog.slot; i++)
         put(&prolog, OP_NOP, 1);
-    for (struct prolog *p = &prolog; local_slots && p; p = p == &prolog ? &epilog : NULL) {
-        if (chained && local_slots <= 64) {
-            put(p, 0x80 | (local_slots - 1), 1);
-        } else {
-            put_alloc(p, local_slots);
-            if (chained)
-                put(p, 0x40, 1);
-        }
-        if (chained && p == &prolog)
-            put(p, OP_SET_FP, 1); /* no epilog undoes it */
-    }
-    if (is_fragment)
+    put_locals(&prolog, &packed, false);
+    put_locals(&epilog, &packed, true);
+    if (packed.is_fragment)
         put(&prolog, OP_END_C, 1);
-    ret->size = prolog.size;
-    memcpy(ret->bytes, prolog.bytes + sizeof prolog.bytes - prolog.size, prolog.size);
-    ret->one_epilog = !is_fragment;
+    add_codes(ret, &prolog);
+    ret->one_epilog = !packed.is_fragment;
     ret->epilog = ret->size;
-    memcpy(ret->bytes + ret->size, epilog.bytes + sizeof epilog.bytes - epilog.size, epilog.size);
-    ret->size += epilog.size;
+    add_codes(ret, &epilog);
     ret->length = entry >> 2 & 0x7ff;
 }
 
@@ -115,7 +183,7 @@ static unsigned instructions_of(uint8_t code)
     return code < 0xe8 || code >= 0xf8;
 }
 
-unsigned arm64_instructions(const struct xdata *codes, unsigned at)
+unsigned arm64_instruction_count(const struct xdata *codes, unsigned at)
 {
     unsigned count = 0;
     for (; at < codes->size && !is_end(codes->bytes[at]); at += arm64_code_size(codes->bytes[at]))
@@ -123,7 +191,7 @@ unsigned arm64_instructions(const struct xdata *codes, unsigned at)
     return count;
 }
 
-unsigned arm64_skip(const struct xdata *codes, unsigned at, uint64_t count)
+unsigned arm64_skip_codes(const struct xdata *codes, unsigned at, uint64_t count)
 {
     for (; count && at < codes->size && !is_end(codes->bytes[at]); count--)
         at += arm64_code_size(codes->bytes[at]);

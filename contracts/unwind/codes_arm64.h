@@ -29,9 +29,9 @@ bool arm64_codes_read(struct reader *reader, const struct unwind_function *funct
 unsigned arm64_code_size(uint8_t code);
 
 /* Instructions of the codes from `at` to the end of its list. */
-unsigned arm64_instructions(const struct xdata *codes, unsigned at);
+unsigned arm64_instruction_count(const struct xdata *codes, unsigned at);
 
 /* The code after `count` codes from `at` on, or the end of its list. */
-unsigned arm64_skip(const struct xdata *codes, unsigned at, uint64_t count);
+unsigned arm64_skip_codes(const struct xdata *codes, unsigned at, uint64_t count);
 
 #endif

@@ -17,13 +17,13 @@ static const uint64_t preserved = ((UINT64_C(1) << (X28 - X19 + 1)) - 1) << X19 
 /* The first code to undo. */
 static unsigned first_code(struct reader *reader, const struct xdata *codes)
 {
-    unsigned prolog = arm64_instructions(codes, 0);
+    unsigned prolog = arm64_instruction_count(codes, 0);
     if (codes->position < prolog)
-        return arm64_skip(codes, 0, prolog - codes->position);
+        return arm64_skip_codes(codes, 0, prolog - codes->position);
     if (codes->one_epilog) {
-        unsigned count = arm64_instructions(codes, codes->epilog) + 1; /* and the return */
+        unsigned count = arm64_instruction_count(codes, codes->epilog) + 1; /* and the return */
         if (codes->position < codes->length && codes->length - codes->position <= count)
-            return arm64_skip(codes, codes->epilog, codes->position + count - codes->length);
+            return arm64_skip_codes(codes, codes->epilog, codes->position + count - codes->length);
         return 0;
     }
     for (unsigned i = 0; i < codes->scope_count && reader_step(reader, "epilog scopes"); i++) {
@@ -32,8 +32,8 @@ static unsigned first_code(struct reader *reader, const struct xdata *codes)
         unsigned at = scope >> 22;
         if (reader_failed(reader) || codes->position < start)
             break; /* they are in order */
-        if (codes->position - start <= arm64_instructions(codes, at))
-            return arm64_skip(codes, at, codes->position - start);
+        if (codes->position - start <= arm64_instruction_count(codes, at))
+            return arm64_skip_codes(codes, at, codes->position - start);
     }
     return 0;
 }

@@ -120,7 +120,7 @@ static bool add_epilog(struct reader *reader, const struct unwind_function *func
     bool added = true;
     for (unsigned i = 0; i <= count && added; i++)
         if (start + i >= *next)
-            added = add_row(reader, function, codes, start + i, arm64_skip(codes, at, i), rows);
+            added = add_row(reader, function, codes, start + i, arm64_skip_codes(codes, at, i), rows);
     *next = MAX(*next, start + count + 1);
     return added && add_row(reader, function, codes, *next, 0, rows);
 }
@@ -137,7 +137,7 @@ static bool add_scopes(struct reader *reader, const struct unwind_function *func
             return frame_rows_fail(reader, function);
         last = start;
         if (reader_failed(reader) ||
-            !add_epilog(reader, function, codes, start, at, arm64_instructions(codes, at), &next, rows))
+            !add_epilog(reader, function, codes, start, at, arm64_instruction_count(codes, at), &next, rows))
             return false;
     }
     return !reader_failed(reader);
@@ -153,15 +153,15 @@ bool unwind_rows_arm64(struct reader *reader, const struct unwind_function *func
         return reader_fail(reader, CDACQ_ERR_CORRUPT, function->begin, "RUNTIME_FUNCTION");
     if (!arm64_codes_read(reader, function, &codes))
         return false;
-    uint64_t prolog = arm64_instructions(&codes, 0);
+    uint64_t prolog = arm64_instruction_count(&codes, 0);
     for (uint64_t i = 0; i < prolog; i++)
-        if (!add_row(reader, function, &codes, i, arm64_skip(&codes, 0, prolog - i), ret))
+        if (!add_row(reader, function, &codes, i, arm64_skip_codes(&codes, 0, prolog - i), ret))
             return false;
     if (!add_row(reader, function, &codes, prolog, 0, ret))
         return false;
     if (!codes.one_epilog)
         return add_scopes(reader, function, &codes, prolog, ret);
-    unsigned count = arm64_instructions(&codes, codes.epilog);
+    unsigned count = arm64_instruction_count(&codes, codes.epilog);
     return codes.length <= count ||
            add_epilog(reader, function, &codes, codes.length - count - 1, codes.epilog, count, &prolog, ret);
 }
