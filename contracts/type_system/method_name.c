@@ -298,32 +298,56 @@ static const char *why_no_method_desc(const struct code_block *block)
     return block->prepared_unknown ? "whether it was prepared cannot be read" : "it was not prepared";
 }
 
-/* An instance: its signature has the method, mostly by a token of the image itself. */
-static void name_instance(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
+/* The entry of an instance. False, with an error: it cannot be read. */
+static bool read_instance(struct field_reader *reader, const struct code_block *block,
+                          const struct r2r_entries **ret_entries, struct name_entry_point *ret, struct cdacq_error *err)
 {
-    struct module_cache *cache = namer->cache;
-    const struct r2r_entries *entries = r2r_image_entries(block->image, cache->reader);
-    struct name_entry_point method;
+    const struct r2r_entries *entries = r2r_image_entries(block->image, reader);
     if (!entries) {
-        reader_status(&cache->reader->raw, &ret->error);
-        return;
+        reader_status(&reader->raw, err);
+        return false;
     }
     const struct native_section *section = &entries->instances;
     if (block->entry >= section->size ||
-        name_entry_point_decode(section->bytes + block->entry, section->size - block->entry, &method) < 0 ||
-        !method.token) {
-        error_set(&ret->error, CDACQ_ERR_CORRUPT, block->start, "the image's entry for 0x%" PRIx64 " is malformed",
+        name_entry_point_decode(section->bytes + block->entry, section->size - block->entry, ret) < 0 || !ret->token) {
+        error_set(err, CDACQ_ERR_CORRUPT, block->start, "the image's entry for 0x%" PRIx64 " is malformed",
                   block->start);
-        return;
+        return false;
     }
+    *ret_entries = entries;
+    return true;
+}
+
+/*
+ * The module of an instance's tokens: that of the image or, in a composite image, which has none, that of the method.
+ * NULL: the latter is not known. *ret_is_own: the module defines the method.
+ */
+static struct module *module_of_instance(struct module_cache *cache, const struct code_block *block,
+                                         const struct r2r_entries *entries, const struct name_entry_point *method,
+                                         bool *ret_is_own)
+{
+    bool is_definition = (!method->owner || metadata_token_table(method->owner_token) == METADATA_TYPE_DEF) &&
+                         metadata_token_table(method->token) == METADATA_METHOD_DEF;
+    struct module *module = NULL;
+    if (!entries->components)
+        module = module_cache_get(cache, block->image->module);
+    else if (is_definition && method->module > 1)
+        module = find_manifest_assembly(cache, entries, method->module - 1);
+    *ret_is_own = is_definition && module && (entries->components || method->module == 0);
+    return module;
+}
+
+/* An instance: its signature has the method, mostly by a token of the image itself. */
+static void name_by_instance(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
+{
+    struct module_cache *cache = namer->cache;
+    const struct r2r_entries *entries;
+    struct name_entry_point method;
+    bool is_own;
+    if (!read_instance(cache->reader, block, &entries, &method, &ret->error))
+        return;
     bool composite = entries->components;
-    bool own_definition = (!method.owner || metadata_token_table(method.owner_token) == METADATA_TYPE_DEF) &&
-                          metadata_token_table(method.token) == METADATA_METHOD_DEF;
-    struct module *module = !composite ? module_cache_get(cache, block->image->module)
-                            : own_definition && method.module > 1
-                                ? find_manifest_assembly(cache, entries, method.module - 1)
-                                : NULL;
-    bool is_own = own_definition && module && (composite || method.module == 0);
+    struct module *module = module_of_instance(cache, block, entries, &method, &is_own);
     if (is_own) {
         ret->module = module;
         ret->token = method.token;
@@ -367,7 +391,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
     else if (block->method_desc && namer->runtime_types)
         name_by_method_desc(namer, block->method_desc, ret);
     else if (block->entry_kind == ENTRY_INSTANCE)
-        name_instance(namer, block, ret);
+        name_by_instance(namer, block, ret);
     else if (block->entry_kind == ENTRY_COMPONENT)
         name_in_component(namer, block, ret);
     else if (block->method_desc)
