@@ -40,13 +40,16 @@ static struct field_reader *begin_long(struct cdacq_session *session)
     return begin_with(session, FUEL_INDEX);
 }
 
-/* Answers a question, and again while a running process changes what the answer rests on. */
-#define ANSWER(answered, expression)                                \
-    do {                                                            \
-        unsigned tries_ = 0;                                        \
-        do                                                          \
-            (answered) = (expression);                              \
-        while (session_must_repeat(session, &tries_, &(answered))); \
+/*
+ * Sets `answered` to an expression, which reads the target; again as long as a running process changes what it has
+ * read. A macro, because each call of this file evaluates another expression.
+ */
+#define ANSWER(session, answered, expression)                         \
+    do {                                                              \
+        unsigned tries_ = 0;                                          \
+        do                                                            \
+            (answered) = (expression);                                \
+        while (session_must_repeat((session), &tries_, &(answered))); \
     } while (0)
 
 static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
@@ -59,7 +62,7 @@ enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, ui
 {
     struct code_block block;
     bool found;
-    ANSWER(found,
+    ANSWER(session, found,
            execution_manager_find(&session->target->manager, begin(session), session_address(session, ip), &block) &&
                code_block_is_method(&block));
     if (found) {
@@ -111,7 +114,7 @@ enum cdacq_status cdacq_block_get_method_region_info(const struct cdacq_block *h
     struct code_block block = block_of(handle);
     uint64_t hot_size;
     bool answered;
-    ANSWER(answered, block_hot_size(begin(session), &block, &hot_size));
+    ANSWER(session, answered, block_hot_size(begin(session), &block, &hot_size));
     if (answered) {
         *ret_hot_size = hot_size;
         *ret_cold_start = block.cold_start;
@@ -125,7 +128,7 @@ static enum cdacq_status function_of(const struct cdacq_block *handle, struct cd
 {
     struct code_block block = block_of(handle);
     bool answered;
-    ANSWER(answered, block_function_find(begin(session), &block, ret));
+    ANSWER(session, answered, block_function_find(begin(session), &block, ret));
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
 }
 
@@ -154,7 +157,7 @@ enum cdacq_status cdacq_block_is_funclet(const struct cdacq_block *handle, struc
 {
     struct code_block block = block_of(handle);
     bool is_funclet, answered;
-    ANSWER(answered, block_is_funclet(begin(session), &block, &is_funclet));
+    ANSWER(session, answered, block_is_funclet(begin(session), &block, &is_funclet));
     if (answered)
         *ret = is_funclet;
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
@@ -165,7 +168,7 @@ enum cdacq_status cdacq_block_is_filter_funclet(const struct cdacq_block *handle
 {
     struct code_block block = block_of(handle);
     bool is_filter, answered;
-    ANSWER(answered, block_is_filter_funclet(begin(session), &block, &is_filter));
+    ANSWER(session, answered, block_is_filter_funclet(begin(session), &block, &is_filter));
     if (answered)
         *ret = is_filter;
     return finish(session, answered, block.ip, "no unwind info covers the address", err);
@@ -177,7 +180,7 @@ enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *handle, s
     struct code_block block = block_of(handle);
     uint64_t debug_info;
     bool has_flag_byte, answered;
-    ANSWER(answered, block.manager->debug_info(begin(session), &block, &debug_info, &has_flag_byte));
+    ANSWER(session, answered, block.manager->debug_info(begin(session), &block, &debug_info, &has_flag_byte));
     if (answered) {
         *ret = debug_info;
         *ret_has_flag_byte = has_flag_byte;
@@ -192,7 +195,7 @@ enum cdacq_status cdacq_block_get_gc_info(const struct cdacq_block *handle, stru
     uint64_t gc_info;
     uint32_t version;
     bool answered;
-    ANSWER(answered, block.manager->gc_info(begin(session), &block, &gc_info, &version));
+    ANSWER(session, answered, block.manager->gc_info(begin(session), &block, &gc_info, &version));
     if (answered) {
         *ret = gc_info;
         *ret_version = version;
@@ -205,7 +208,7 @@ enum cdacq_status cdacq_block_is_gc_safe(const struct cdacq_block *handle, struc
 {
     struct code_block block = block_of(handle);
     bool is_safe, answered;
-    ANSWER(answered, block_is_gc_safe(begin(session), &block, &is_safe));
+    ANSWER(session, answered, block_is_gc_safe(begin(session), &block, &is_safe));
     if (answered)
         *ret = is_safe;
     return finish(session, answered, block.ip, "the method's GC info is not known", err);
@@ -217,7 +220,7 @@ enum cdacq_status cdacq_block_get_stack_parameter_size(const struct cdacq_block 
     struct code_block block = block_of(handle);
     uint32_t size;
     bool answered;
-    ANSWER(answered, block_stack_parameter_size(begin(session), &block, &size));
+    ANSWER(session, answered, block_stack_parameter_size(begin(session), &block, &size));
     if (answered)
         *ret = size;
     return finish(session, answered, block.ip, "the method's GC info is not known", err);
@@ -254,12 +257,12 @@ enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *
     struct exception_clauses clauses;
     struct cdacq_exception_clause clause;
     bool answered;
-    ANSWER(answered, block.manager->clauses(begin(session), &block, &clauses));
+    ANSWER(session, answered, block.manager->clauses(begin(session), &block, &clauses));
     if (!answered)
         return reader_status(&session->reader.raw, err);
     for (uint32_t i = 0; i < clauses.count; i++) {
         /* `visit` may have used the session: each clause is a look-up of its own. */
-        ANSWER(answered, exception_clause_read(begin(session), &clauses, i, &clause));
+        ANSWER(session, answered, exception_clause_read(begin(session), &clauses, i, &clause));
         if (!answered)
             return reader_status(&session->reader.raw, err);
         describe_handler(session, &block, &clause);
@@ -285,7 +288,7 @@ enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uin
     struct code_block block;
     uint64_t plain = session_address(session, address);
     bool found;
-    ANSWER(found, execution_manager_find(&session->target->manager, begin(session), plain, &block));
+    ANSWER(session, found, execution_manager_find(&session->target->manager, begin(session), plain, &block));
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
@@ -298,7 +301,7 @@ enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *s
     struct range_section section;
     uint64_t plain = session_address(session, address);
     bool found;
-    ANSWER(found, execution_manager_section(&session->target->manager, begin(session), plain, &section));
+    ANSWER(session, found, execution_manager_section(&session->target->manager, begin(session), plain, &section));
     if (!found && reader_failed(&session->reader.raw))
         return reader_status(&session->reader.raw, err);
     if (!found || !jit_manager_of(&section)->in_images)
@@ -315,7 +318,7 @@ enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *sessi
     if (status < 0)
         return status;
     bool answered;
-    ANSWER(answered, jit_manager_info(&session->target->manager, begin_long(session), kind, &info));
+    ANSWER(session, answered, jit_manager_info(&session->target->manager, begin_long(session), kind, &info));
     if (!answered)
         return reader_status(&session->reader.raw, err);
     if (!info.address)
@@ -366,7 +369,8 @@ enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_se
 {
     uint64_t plain = session_address(session, entry_point), method_desc;
     bool found;
-    ANSWER(found, execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, &method_desc));
+    ANSWER(session, found,
+           execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, &method_desc));
     if (found) {
         *ret = method_desc;
         return CDACQ_OK;
