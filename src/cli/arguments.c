@@ -147,17 +147,58 @@ static bool take_thread(struct invocation *invocation, const char *value)
     return true;
 }
 
-static bool take_option(struct arguments *arguments, int id, const char *value)
+/* What an option sets that has no argument and sets nothing else; NULL for the others. */
+static bool *find_switch(struct arguments *arguments, int id)
+{
+    struct invocation *invocation = arguments->invocation;
+    switch (id) {
+    case OPTION_JSON:
+        return &invocation->json;
+    case OPTION_VERBOSE:
+        return &invocation->verbose;
+    case OPTION_STUBS:
+        return &invocation->stubs;
+    case OPTION_CODE:
+        return &invocation->code;
+    case OPTION_SAMPLY:
+        return &invocation->samply;
+    case OPTION_FOLLOW:
+        return &invocation->follow;
+    case OPTION_FOLDED:
+        return &invocation->folded;
+    case OPTION_STACKS:
+        return &invocation->stacks;
+    case OPTION_BRIEF:
+        return &invocation->brief;
+    case OPTION_SIGNATURE:
+        return &invocation->signature;
+    case OPTION_MANAGED:
+        return &invocation->managed;
+    case OPTION_EACH:
+        return &invocation->each;
+    case OPTION_HELP:
+        return &arguments->help;
+    case OPTION_VERSION:
+        return &arguments->version;
+    default:
+        return NULL;
+    }
+}
+
+static bool take_output(struct invocation *invocation, const char *value)
+{
+    invocation->output = strcmp(value, "-") != 0 ? value : NULL;
+    return value[0] || wrong_value(OPTION_OUTPUT, value, "not a file name");
+}
+
+/* An option that is no switch: it has an argument, or sets a flag of the library. */
+static bool take_value(struct arguments *arguments, int id, const char *value)
 {
     struct invocation *invocation = arguments->invocation;
     struct cdacq_options *options = &invocation->options;
-    arguments->given |= UINT64_C(1) << (option_row(id) - option_rows);
     switch (id) {
-    case OPTION_JSON:
-        return invocation->json = true;
     case OPTION_OUTPUT:
-        invocation->output = strcmp(value, "-") != 0 ? value : NULL;
-        return value[0] || wrong_value(id, value, "not a file name");
+        return take_output(invocation, value);
     case OPTION_SYSROOT:
         arguments->sysroots[options->sysroot_count++] = value;
         return true;
@@ -170,8 +211,6 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
     case OPTION_DEBUGINFOD:
         options->flags |= CDACQ_OPEN_DEBUGINFOD;
         return true;
-    case OPTION_VERBOSE:
-        return invocation->verbose = true;
     case OPTION_STOP:
         options->flags |= CDACQ_OPEN_STOP;
         return true;
@@ -187,41 +226,26 @@ static bool take_option(struct arguments *arguments, int id, const char *value)
         return take_number(id, value, 1024, true, &options->memory_max);
     case OPTION_NAMES:
         return take_names(options, value);
-    case OPTION_STUBS:
-        return invocation->stubs = true;
     case OPTION_R2R:
         return take_r2r(invocation, value);
-    case OPTION_CODE:
-        return invocation->code = true;
-    case OPTION_SAMPLY:
-        return invocation->samply = true;
-    case OPTION_FOLLOW:
-        return invocation->follow = true;
-    case OPTION_FOLDED:
-        return invocation->folded = true;
     case OPTION_AT:
         return take_at(invocation, value);
     case OPTION_TIME:
         return take_time(invocation, value);
-    case OPTION_STACKS:
-        return invocation->stacks = true;
-    case OPTION_BRIEF:
-        return invocation->brief = true;
-    case OPTION_SIGNATURE:
-        return invocation->signature = true;
     case OPTION_THREAD:
         return take_thread(invocation, value);
-    case OPTION_MANAGED:
-        return invocation->managed = true;
-    case OPTION_EACH:
-        return invocation->each = true;
     case OPTION_COLOR:
         return take_color(value);
-    case OPTION_HELP:
-        return arguments->help = true;
-    default:
-        return arguments->version = true;
+    default: /* each row of options.c has a case here or above */
+        return false;
     }
+}
+
+static bool take_option(struct arguments *arguments, int id, const char *value)
+{
+    bool *set = find_switch(arguments, id);
+    arguments->given |= UINT64_C(1) << (option_row(id) - option_rows);
+    return set ? *set = true : take_value(arguments, id, value);
 }
 
 /* ---- Parsing --------------------------------------------------------------------------------------------------- */
