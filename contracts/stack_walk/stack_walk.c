@@ -405,13 +405,65 @@ static enum native_step find_caller(struct stack_walk *walk, struct code_at *cod
     return found ? NATIVE_STEPPED : NATIVE_UNKNOWN;
 }
 
+/* Where the walk was before a step. */
+struct position {
+    uint64_t pc, sp;
+    bool is_call;
+};
+
+static struct position position_of(const struct stack_walk *walk)
+{
+    return (struct position){pc_of(walk), sp_of(walk), walk->is_call};
+}
+
+/* Whether the registers that a step has found are those of a caller. */
+static bool leads_up(const struct stack_walk *walk, const struct position *from, const struct registers *caller,
+                     bool is_signal)
+{
+    uint64_t pc = caller->values[walk->machine->pc], sp = caller->values[walk->machine->sp];
+    /* A leaf function that keeps its return address in a register may have no stack. */
+    return sp > from->sp || is_signal || (sp == from->sp && !from->is_call && pc != from->pc);
+}
+
+/* Ends the walk where nothing leads further, with what has failed if something has. */
+static void end_without_caller(struct stack_walk *walk, const struct reader_failure *failure)
+{
+    uint8_t byte;
+    if (!reader_fail_again(raw(walk), failure)) {
+        walk->no_caller = reader_try_copy(raw(walk), pc_of(walk), &byte, 1);
+        reader_fail(raw(walk), CDACQ_ERR_MEMORY, pc_of(walk), "call-frame information");
+    }
+    end(walk);
+}
+
+/* Checks where a step or a Frame has led to, and ends the walk if that is no caller, or if there is none. */
+static void check_caller(struct stack_walk *walk, const struct code_at *code, const struct position *from,
+                         bool is_signal)
+{
+    uint64_t pc = pc_of(walk), sp = sp_of(walk);
+    /* Only a signal, or the Frame that a walk on a signal's stack ends at, leads to another stack. */
+    bool to_own_stack = !on_own_stack(walk, from->sp) && on_own_stack(walk, sp);
+    bool is_up = sp > from->sp || (sp == from->sp && (!from->is_call || walk->is_nowhere) && pc != from->pc);
+    bool may_switch = (is_signal || to_own_stack) && walk->switches_left;
+    if (!is_up && !may_switch)
+        reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp, "stack frame that does not move up the stack");
+    walk->switches_left -= !is_up && may_switch;
+    /* Native code calls all managed code, so that the latter is never outermost. */
+    bool is_outermost = !pc && walk->is_call;
+    walk->is_nowhere = is_outermost;
+    if (reader_failed(raw(walk)) || (is_outermost && !go_to_frame(walk))) {
+        if (is_outermost && code->is_known)
+            reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "return address of managed code");
+        end(walk);
+    }
+}
+
 /* Steps to the caller of the frame at hand, which `code` and *ret describe; sets the CFA, and the kind if it shows. */
 static void step(struct stack_walk *walk, struct code_at *code, struct walk_frame *ret)
 {
+    const struct position from = position_of(walk);
     struct registers caller = walk->registers;
     struct native_frame_info info = {0};
-    uint64_t old_sp = sp_of(walk), old_pc = pc_of(walk);
-    bool was_call = walk->is_call;
     enum cdacq_frame_source by;
     if (leave_stub(walk, ret))
         return;
@@ -424,39 +476,15 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     }
     struct reader_failure failure = reader_failure(raw(walk));
     reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
-    uint64_t sp = caller.values[walk->machine->sp];
-    /* A leaf function that keeps its return address in a register may have no stack. */
-    bool moved =
-        sp > old_sp || info.is_signal || (sp == old_sp && !was_call && caller.values[walk->machine->pc] != old_pc);
-    if (found == NATIVE_STEPPED && moved) {
-        ret->cfa = info.cfa ? info.cfa : sp;
+    if (found == NATIVE_STEPPED && leads_up(walk, &from, &caller, info.is_signal)) {
+        ret->cfa = info.cfa ? info.cfa : caller.values[walk->machine->sp];
         go_to(walk, &caller, by, !info.is_signal);
-        confirm(walk, old_sp);
+        confirm(walk, from.sp);
     } else if (!go_on(walk, code)) {
-        uint8_t byte;
-        if (!reader_fail_again(raw(walk), &failure)) {
-            walk->no_caller = reader_try_copy(raw(walk), pc_of(walk), &byte, 1);
-            reader_fail(raw(walk), CDACQ_ERR_MEMORY, pc_of(walk), "call-frame information");
-        }
-        end(walk);
+        end_without_caller(walk, &failure);
         return;
     }
-    /* Only a signal, or the Frame that a walk on a signal's stack ends at, leads to another stack. */
-    bool to_own_stack = !on_own_stack(walk, old_sp) && on_own_stack(walk, sp_of(walk));
-    bool is_up =
-        sp_of(walk) > old_sp || (sp_of(walk) == old_sp && (!was_call || walk->is_nowhere) && pc_of(walk) != old_pc);
-    bool may_switch = (ret->kind == CDACQ_FRAME_SIGNAL || to_own_stack) && walk->switches_left;
-    if (!is_up && !may_switch)
-        reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "stack frame that does not move up the stack");
-    walk->switches_left -= !is_up && may_switch;
-    /* Native code calls all managed code, so that the latter is never outermost. */
-    bool is_outermost = !pc_of(walk) && walk->is_call;
-    walk->is_nowhere = is_outermost;
-    if (reader_failed(raw(walk)) || (is_outermost && !go_to_frame(walk))) {
-        if (is_outermost && code->is_known)
-            reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp_of(walk), "return address of managed code");
-        end(walk);
-    }
+    check_caller(walk, code, &from, info.is_signal);
 }
 
 static void describe(struct stack_walk *walk, const struct code_at *code, struct walk_frame *ret)
