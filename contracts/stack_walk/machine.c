@@ -35,23 +35,27 @@ static bool ends_with_indirect_call(const uint8_t *bytes, size_t size)
     return false;
 }
 
-/* E8 rel32, FF /2 with an address relative to the instruction, or another operand. */
+/* The operand of E8 rel32 or, with *ret_is_pointer, of FF /2 with an address. False: the bytes end with neither. */
+static bool read_call(const uint8_t *bytes, size_t size, uint32_t *ret, bool *ret_is_pointer)
+{
+    const uint8_t *end = bytes + size;
+    bool is_direct = size >= 5 && end[-5] == 0xe8;
+    *ret_is_pointer = !is_direct && size >= 6 && end[-6] == 0xff && end[-5] == 0x15;
+    if (is_direct || *ret_is_pointer)
+        *ret = load_u32(end - 4, false);
+    return is_direct || *ret_is_pointer;
+}
+
+/* A call to an address relative to the instruction, through a pointer at such an address, or with another operand. */
 static bool ends_with_call_x64(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
                                bool *ret_is_pointer)
 {
-    const uint8_t *end = bytes + size;
+    uint32_t operand;
     *ret_target = 0;
-    *ret_is_pointer = false;
-    if (size >= 5 && end[-5] == 0xe8) {
-        *ret_target = return_address + (uint64_t)(int64_t)(int32_t)load_u32(end - 4, false);
-        return true;
-    }
-    if (size >= 6 && end[-6] == 0xff && end[-5] == 0x15) {
-        *ret_target = return_address + (uint64_t)(int64_t)(int32_t)load_u32(end - 4, false);
-        *ret_is_pointer = true;
-        return true;
-    }
-    return ends_with_indirect_call(bytes, size);
+    if (!read_call(bytes, size, &operand, ret_is_pointer))
+        return ends_with_indirect_call(bytes, size);
+    *ret_target = return_address + (uint64_t)(int64_t)(int32_t)operand;
+    return true;
 }
 
 /* ---- x86 ---- */
@@ -74,19 +78,12 @@ static const struct saved_slot saved_x86[] = {
 static bool ends_with_call_x86(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
                                bool *ret_is_pointer)
 {
-    const uint8_t *end = bytes + size;
+    uint32_t operand;
     *ret_target = 0;
-    *ret_is_pointer = false;
-    if (size >= 5 && end[-5] == 0xe8) {
-        *ret_target = (uint32_t)(return_address + load_u32(end - 4, false));
-        return true;
-    }
-    if (size >= 6 && end[-6] == 0xff && end[-5] == 0x15) {
-        *ret_target = load_u32(end - 4, false);
-        *ret_is_pointer = true;
-        return true;
-    }
-    return ends_with_indirect_call(bytes, size);
+    if (!read_call(bytes, size, &operand, ret_is_pointer))
+        return ends_with_indirect_call(bytes, size);
+    *ret_target = *ret_is_pointer ? operand : (uint32_t)(return_address + operand);
+    return true;
 }
 
 /*
