@@ -46,6 +46,14 @@ static enum cdacq_status entry_offset(const struct pe *pe, const struct entry *e
     return entry->rva ? pe_offset(pe, entry->rva, entry->size, ret) : CDACQ_ERR_FORMAT;
 }
 
+/* The first `size` bytes of an entry's data, and the offset of these in the source. */
+static enum cdacq_status entry_data(const struct pe *pe, const struct entry *entry, uint32_t size, uint64_t *ret_offset,
+                                    const uint8_t **ret)
+{
+    enum cdacq_status status = entry_offset(pe, entry, ret_offset);
+    return status == CDACQ_OK ? bytes_require(&pe->bytes, *ret_offset, size, ret) : status;
+}
+
 /* A portable PDB is preferred: an image with native code may name one more for that. */
 static enum cdacq_status read_codeview(const struct pe *pe, const struct entry *entry, struct pe_debug *ret)
 {
@@ -54,9 +62,7 @@ static enum cdacq_status read_codeview(const struct pe *pe, const struct entry *
     bool portable = entry->minor == PORTABLE_MINOR;
     if (entry->size <= CODEVIEW_FIXED_SIZE || (ret->has_pdb && (ret->portable || !portable)))
         return CDACQ_OK;
-    enum cdacq_status status = entry_offset(pe, entry, &offset);
-    if (status == CDACQ_OK)
-        status = bytes_require(&pe->bytes, offset, CODEVIEW_FIXED_SIZE, &p);
+    enum cdacq_status status = entry_data(pe, entry, CODEVIEW_FIXED_SIZE, &offset, &p);
     if (status != CDACQ_OK)
         return status;
     if (memcmp(p, "RSDS", 4) != 0)
@@ -85,9 +91,7 @@ static enum cdacq_status read_embedded(const struct pe *pe, const struct entry *
         return CDACQ_OK;
     if (entry->size <= EMBEDDED_HEADER_SIZE || entry->minor < EMBEDDED_MINOR)
         return CDACQ_ERR_FORMAT;
-    enum cdacq_status status = entry_offset(pe, entry, &offset);
-    if (status == CDACQ_OK)
-        status = bytes_require(&pe->bytes, offset, EMBEDDED_HEADER_SIZE, &p);
+    enum cdacq_status status = entry_data(pe, entry, EMBEDDED_HEADER_SIZE, &offset, &p);
     if (status != CDACQ_OK)
         return status;
     uint32_t size = entry->size - EMBEDDED_HEADER_SIZE, pdb_size = load_u32(p + 4, false);
@@ -106,9 +110,7 @@ static enum cdacq_status read_checksum(const struct pe *pe, const struct entry *
     struct pe_checksum checksum = {0};
     if (ret->checksum_count == PE_DEBUG_CHECKSUM_MAX || entry->size > sizeof checksum.algorithm + sizeof checksum.bytes)
         return CDACQ_OK;
-    enum cdacq_status status = entry_offset(pe, entry, &offset);
-    if (status == CDACQ_OK)
-        status = bytes_require(&pe->bytes, offset, entry->size, &p);
+    enum cdacq_status status = entry_data(pe, entry, entry->size, &offset, &p);
     if (status != CDACQ_OK)
         return status;
     size_t length = strnlen((const char *)p, entry->size);

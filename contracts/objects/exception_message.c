@@ -74,6 +74,16 @@ static void put_between(struct exception_writer *w, const char *before, uint64_t
     exception_puts(w, after);
 }
 
+/* `before`, ToString() of an object, ".": nothing for null. */
+static void put_value(struct exception_writer *w, const char *before, uint64_t object)
+{
+    if (!object)
+        return;
+    exception_puts(w, before);
+    exception_put_object(w, object);
+    exception_puts(w, ".");
+}
+
 /* ---- Messages ---- */
 
 static void argument_message(struct exception_writer *w, const struct writing_exception *e)
@@ -89,11 +99,7 @@ static void range_message(struct exception_writer *w, const struct writing_excep
 {
     uint64_t value = exception_member(w, e, "_actualValue");
     argument_message(w, e);
-    if (value) {
-        exception_puts(w, "\nActual value was ");
-        exception_put_object(w, value);
-        exception_puts(w, ".");
-    }
+    put_value(w, "\nActual value was ", value);
 }
 
 static void culture_message(struct exception_writer *w, const struct writing_exception *e)
@@ -124,11 +130,7 @@ static void switch_message(struct exception_writer *w, const struct writing_exce
 {
     uint64_t value = exception_member(w, e, "<UnmatchedValue>k__BackingField");
     base_message(w, e);
-    if (value) {
-        exception_puts(w, "\nUnmatched value was ");
-        exception_put_object(w, value);
-        exception_puts(w, ".");
-    }
+    put_value(w, "\nUnmatched value was ", value);
 }
 
 /* Types with a field _message of their own. */
