@@ -3,10 +3,8 @@
  * nothing is copied or allocated. What a record claims is compared with the bytes that are present before it is used.
  * The structs, and the functions for the lists in a record, are in cdacq/jitdump.h.
  *
- * Sources: tools/perf/Documentation/jitdump-specification.txt of Linux (version 2 names the fields; version 1 has no
- * JIT_CODE_UNWINDING_INFO, but its writers use it); samply's extension, "Jitdump record format for debug info with
- * inlines" by Markus Stange, and samply-symbols/src/jitdump.rs of samply, which reads another record by that name. Only
- * the header of samply's tier and source records is published.
+ * Source: tools/perf/Documentation/jitdump-specification.txt of Linux (version 2 names the fields; version 1 has no
+ * JIT_CODE_UNWINDING_INFO, but its writers use it). jitdump_samply.h has the records that samply adds.
  *
  * Pure functions; thread-safe.
  */
@@ -43,11 +41,5 @@ void jitdump_decode_prefix(const void *bytes, bool big_endian, uint64_t offset, 
  */
 enum cdacq_status jitdump_decode(const void *bytes, size_t size, bool big_endian, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err);
-
-/*
- * Of a SAMPLY_JIT_CODE_DEBUG_INFO2 of either form: the end of what its ranges and lines cover, relative to the
- * function's start.
- */
-uint64_t jitdump_samply_end(const struct cdacq_jitdump_record *record);
 
 #endif

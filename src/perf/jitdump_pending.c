@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "formats/jitdump.h"
-#include "src/perf/jitdump_problem.h"
+#include "formats/jitdump_problems.h"
+#include "formats/jitdump_samply.h"
 
 static void remove_record(struct jitdump_pending *pending, size_t i)
 {

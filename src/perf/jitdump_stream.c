@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "src/perf/jitdump_problem.h"
+#include "formats/jitdump_problems.h"
 
 enum {
     RECORD_MAX = 64 * 1024 * 1024, /* bytes of a record that are read; a longer one is reported as cut */
