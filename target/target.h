@@ -91,6 +91,7 @@ struct target_process {
     uint64_t program_address;   /* of the program's path, in the target; or */
     char program[4096];         /* the path itself */
     struct core_siginfo signal; /* what ended the process */
+    char abort_message[4096];   /* what the C library printed as it ended the process (target/abort_message.h) */
     int64_t time;               /* seconds since 1970: when a core was last written to, when a process started */
     bool is_stopped;            /* by a signal such as SIGSTOP; before it was held, if it is */
 };

@@ -361,6 +361,12 @@ struct cdacq_process_info {
     unsigned sender_uid;
     int64_t time;    /* of a core: seconds since 1970 when its file was last written to */
     bool is_stopped; /* a running process: a signal such as SIGSTOP had stopped it, when it was first asked about */
+    /*
+     * Of a core: what glibc printed before it ended the process: a failed assertion of native code,
+     * "double free or corruption", or the like. Any bytes, without a newline at their end: escape them before you print
+     * them.
+     */
+    const char *abort_message;
 };
 
 /* Describes the process. Fails with ARGUMENT and NOMEM. */

@@ -73,6 +73,8 @@ class ProcessInfo(NamedTuple):
     time: int
     is_stopped: bool
     """A running process: a signal such as SIGSTOP had stopped it, when it was first asked about."""
+    abort_message: str | None
+    """A core: what glibc printed before it ended the process, such as a failed assertion of native code."""
 
 
 class Stops(NamedTuple):

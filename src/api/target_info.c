@@ -1,11 +1,13 @@
 /*
  * target_info.c: describes a target: the process, its runtimes, their contracts and descriptor, the mapped files.
  */
+#include <signal.h>
 #include <stdio.h>
 
 #include "formats/elf_machine.h"
 #include "src/api/handles.h"
 #include "src/api/file_match.h"
+#include "target/abort_message.h"
 #include "util/sized.h"
 #include "util/text.h"
 
@@ -114,6 +116,9 @@ static const struct target_process *process_of(struct cdacq_target *target)
             free(path);
         }
     }
+    bool may_be_abort = !process->signal.signal || process->signal.signal == SIGABRT;
+    if (target->target->kind == CDACQ_TARGET_CORE && may_be_abort)
+        (void)abort_message_read(target->target, process->abort_message, sizeof process->abort_message);
     if (atomic_compare_exchange_strong_explicit(&target->process, &other, process, memory_order_acq_rel,
                                                 memory_order_acquire))
         return process;
@@ -143,6 +148,7 @@ enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, str
         .sender_uid = signal->uid,
         .time = process->time,
         .is_stopped = process->is_stopped,
+        .abort_message = or_null(process->abort_message),
     };
     sized_copy(ret, &info, sizeof info);
     return CDACQ_OK;

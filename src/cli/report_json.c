@@ -155,6 +155,7 @@ static void write_summary(const struct report *report, struct json_writer *w)
                 report->facts.runtime_version ? report->facts.runtime_version : report->facts.runtime_release);
     json_string(w, "cause", report_cause_text(report, cause));
     write_signal(report, w);
+    json_string(w, "abort_message", process->abort_message);
 }
 
 static void write_signature(struct report *report, struct json_writer *w)

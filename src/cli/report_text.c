@@ -79,6 +79,15 @@ static void write_process(const struct report *report, struct output *out)
     output_literal(out, "\n");
 }
 
+static void write_abort_message(const struct report *report, struct output *out)
+{
+    if (!report->process.abort_message)
+        return;
+    label(out, "abort");
+    output_text(out, report->process.abort_message);
+    output_literal(out, "\n");
+}
+
 /* The reason is outside of the program, whatever the stacks show. */
 static void write_stopped(const struct report *report, struct output *out)
 {
@@ -282,6 +291,7 @@ void report_write_text(struct report *report, bool brief)
         write_process(report, out);
     write_stopped(report, out);
     write_signal(report, out);
+    write_abort_message(report, out);
     write_last_words(report, out);
     write_nested(report, out);
     report_write_waits_text(report, brief);

@@ -29,6 +29,7 @@ import lab
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 DUMP_TYPES = {"mini": "1", "heap": "2", "triage": "3", "full": "4"}
 KINDS = ["kernel", *DUMP_TYPES]
+WITHOUT_LIBC = {"mini", "heap", "triage"}  # cores that lack the data of the C library
 OVERRIDDEN, CUT, MISSING, INFERRED = 1, 2, 4, 8  # enum cdacq_exception_flaw
 TERMINATED = 6  # enum cdacq_end_kind
 
@@ -43,18 +44,19 @@ FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNe
 AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OverflowInCatch OutOfMemory OutOfMemoryThrown OverflowThrown
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
 AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
-Waiting WaitingInCatch LoopingInCatch
+NativeAssertion NativeDoubleFree Waiting WaitingInCatch LoopingInCatch
 """.split()
 SHARE = ["NullReference", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
          "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
-         "NativeAbort",
+         "NativeAbort", "NativeAssertion",
          "WaitingInCatch"]
-SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled",
+SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled", "NativeDoubleFree",
                   "WaitingInCatch"]  # createdump needs minutes for a deep stack
 
 COMPUTED = {"Overriding", "Printing"}  # code of the program makes their texts: the flag says so
 NATIVE = {"NativeFault", "NativeFaultInFinally", "NativeAbort", "NativeAbortInCatch", "NativeAbortUnhandled", "Waiting",
           "WaitingInCatch", "LoopingInCatch"}  # the runtime writes nothing
+OF_LIBC = {"NativeAssertion", "NativeDoubleFree"}  # the C library writes something, the runtime nothing
 OWN_STACKS = {"ThrownAtFirstChance"}  # .NET 8 dies before it has left the handler
 KILLED = {"Waiting": signal.SIGSEGV, "WaitingInCatch": signal.SIGABRT, "LoopingInCatch": signal.SIGABRT}  # from outside
 HARD_LIMIT = {"OutOfMemory": "0x8000000"}
@@ -141,11 +143,23 @@ def terminated_problem(core, report):
     return "said" if report["nested_exceptions"][0]["missing"] else f"has the exception {texts[0]!r}"
 
 
+def libc_problem(core, kind, words, report):
+    """What the C library wrote, and the runtime did not."""
+    text, brief = report["abort_message"], subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
+    if text is None and kind in WITHOUT_LIBC:
+        return "said"
+    if not text or text.encode() + b"\n" != words or b"abort       " + words not in brief:
+        return f"has the text {text!r} and not {words!r}"
+    return "has words of the runtime" if report["last_words"] or report["exception"] else None
+
+
 def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
     if way == "ThrownInCallback" and runtime.startswith("9."):
         return terminated_problem(core, whole)
+    if way in OF_LIBC:
+        return libc_problem(core, kind, words, whole)
     nested = nested_problem(way, runtime, os.path.dirname(core), whole)
     if nested and (kind == "kernel" or not (whole["nested_exceptions_problem"] or any(item["missing"] for item in whole["nested_exceptions"]))):
         return nested

@@ -345,6 +345,24 @@ static unsafe class Ends
 
     public static void NativeAbort() => abort();
 
+    [DllImport("libc")]
+    static extern void __assert_fail(string assertion, string file, uint line, string function);
+
+    [DllImport("libc")]
+    static extern nint malloc(nint size);
+
+    [DllImport("libc")]
+    static extern void free(nint memory);
+
+    public static void NativeAssertion() => __assert_fail("count > 0", "native.c", 12, "work");
+
+    public static void NativeDoubleFree()
+    {
+        nint memory = malloc(24);
+        free(memory);
+        free(memory);
+    }
+
     public static void NativeAbortInCatch()
     {
         try
