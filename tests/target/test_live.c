@@ -1226,10 +1226,10 @@ START_TEST(a_stopped_process_stays_stopped)
     assert_all_held(THREADS);
     ck_assert(is_reported_stopped());
     close_live();
+    await(threads_in(child, "T", &all) == THREADS);
     open_live(false);
     ck_assert(is_reported_stopped());
     close_live();
-    await(threads_in(child, "T", &all) == THREADS);
     nap(20 * 1000);
     ck_assert_uint_eq(threads_in(child, "T", &all), THREADS);
     ck_assert_int_eq(kill(child, SIGCONT), 0);
