@@ -6,13 +6,43 @@
 
 enum { SYMBOL_LENGTH_MAX = 512 };
 
-/* Whether a number at `i` is one that compilers give: "<Run>b__3", "<Load>g__Get|0_1", "<>c__DisplayClass3_0". */
-static bool is_place_of_number(const char *name, size_t i)
+static size_t digits(const char *name, size_t length)
 {
-    static const char closure[] = "<>c__DisplayClass";
-    size_t length = strlen(closure);
-    return i && (name[i - 1] == '_' || name[i - 1] == '|' ||
-                 (i >= length && memcmp(name + i - length, closure, length) == 0));
+    size_t n = 0;
+    while (n < length && name[n] >= '0' && name[n] <= '9')
+        n++;
+    return n;
+}
+
+static bool ends_with(const char *name, size_t length, const char *end)
+{
+    return length >= strlen(end) && memcmp(name + length - strlen(end), end, strlen(end)) == 0;
+}
+
+/* Whether what comes next, if it is a number, is one that a compiler gives. */
+static bool is_place_of_number(const char *name, size_t length)
+{
+    static const char *const words[] = {"<>c__DisplayClass", "@", " at line ", "$__R", "_", "|"};
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (ends_with(name, length, words[i]))
+            return true;
+    return false;
+}
+
+/*
+ * The length of what a compiler has numbered at name[i], 0 if that is no such number: C#'s "<Run>b__3_0",
+ * "<Load>g__Get|0_1" and "<>c__DisplayClass3_0", Visual Basic's "_Lambda$__3-0" and "_Lambda$__R3-0", and F#'s
+ * "run@14-1", whose first number is a line, as in "Pipe #1 stage #2 at line 14@14".
+ */
+static size_t number_length(const char *name, size_t i, size_t length)
+{
+    size_t n = digits(name + i, length - i);
+    if (!n || !is_place_of_number(name, i))
+        return 0;
+    while (i + n < length && (name[i + n] == '_' || digits(name + i + n, 1)))
+        n++;
+    bool second = i + n + 1 < length && name[i + n] == '-' && digits(name + i + n + 1, 1);
+    return second ? n + 1 + digits(name + i + n + 1, length - i - n - 1) : n;
 }
 
 void signature_form_name(struct text *ret, const char *name, size_t length)
@@ -20,6 +50,7 @@ void signature_form_name(struct text *ret, const char *name, size_t length)
     unsigned depth = 0;
     for (size_t i = 0; i < length && (depth || name[i] != '('); i++) { /* within type arguments, a tuple begins */
         bool compiler = i == 0 || name[i - 1] == '.';                  /* "<Run>b__3_0", "<>c": no type arguments */
+        size_t number = depth ? 0 : number_length(name, i, length);
         if (name[i] == '<' && compiler && !depth) {
             const char *end = memchr(name + i, '>', length - i);
             size_t n = end ? (size_t)(end - name) - i + 1 : length - i;
@@ -28,10 +59,8 @@ void signature_form_name(struct text *ret, const char *name, size_t length)
             continue;
         }
         depth += name[i] == '<' || name[i] == '[';
-        bool is_number = name[i] >= '0' && name[i] <= '9' && is_place_of_number(name, i);
-        if (!depth && is_number) {
-            while (i + 1 < length && ((name[i + 1] >= '0' && name[i + 1] <= '9') || name[i + 1] == '_'))
-                i++;
+        if (number) {
+            i += number - 1;
             continue;
         }
         if (!depth)
@@ -66,7 +95,8 @@ static bool begins_with_any(const char *name, size_t length, const char *const *
 
 bool signature_is_of_framework(const char *name, size_t length)
 {
-    static const char *const prefixes[] = {"System.", "Microsoft.", "Internal.", "Interop.", "dynamicClass.IL_STUB"};
+    static const char *const prefixes[] = {"System.",  "Microsoft.",           "Internal.",
+                                           "Interop.", "dynamicClass.IL_STUB", "<StartupCode$FSharp-Core>."};
     return begins_with_any(name, length, prefixes, ARRAY_SIZE(prefixes));
 }
 
