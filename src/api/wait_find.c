@@ -187,7 +187,7 @@ static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *b
         return true;
     }
     if (has_role(current, WAIT_ROLE_HANDLE)) {
-        candidate = candidate_of(current, WAIT_ROLE_HANDLE);
+        candidate = current->several_handles ? (struct wait_candidate){0} : candidate_of(current, WAIT_ROLE_HANDLE);
         set_object(wait, CDACQ_WAIT_HANDLE, &candidate, false);
         return true;
     }

@@ -230,8 +230,10 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
         all_read &= type != THREADING_OTHER || threading_type_differs(&graph->types, object, THREADING_CANCELLATION);
         take_held(graph, object, type);
         take_wait_handle(graph, object, type);
-        if (type == THREADING_SAFE_HANDLE && site->role == WAIT_ROLE_HANDLE)
+        if (type == THREADING_SAFE_HANDLE && site->role == WAIT_ROLE_HANDLE) {
+            current->several_handles |= current->safe_handle && current->safe_handle != object;
             current->safe_handle = object;
+        }
         if (site->role == WAIT_ROLE_WORKER || site->role == WAIT_ROLE_RUNS_WORK)
             graph_take_pool_object(graph, object, type);
         if (site->role == WAIT_ROLE_RUNS_TASK && threading_is_task(type)) {

@@ -76,6 +76,7 @@ struct current_thread {
     uint64_t funclet_method; /* of the frame before, if that was a funclet */
     uint32_t roles;          /* a bit for each */
     uint64_t safe_handle;    /* the SafeWaitHandle that it waits for; 0: none, or not known */
+    bool several_handles;    /* frames of the wait have others, too: WaitHandle.SignalAndWait has the one it signals */
     struct wait_candidate candidates[WAIT_ROLE_COUNT];
 };
 

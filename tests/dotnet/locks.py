@@ -116,6 +116,9 @@ def compare_waits(facts, report, whole):
         found = address(wait["object"])
         if wait["kind"] != kind and (whole or wait["kind"] not in ("pulse", "handle")):
             wrong.append(f"{name}: {wait}")
+        elif target == "?":
+            if found:
+                wrong.append(f"{name} waits for one of several: {wait}")
         elif whole and (not found or wait["by"] not in ("state", "frame")):
             wrong.append(f"{name} waits for something: {wait}")
         elif found and target != "-" and wait["kind"] == kind and found != facts.objects[target]:

@@ -148,6 +148,9 @@ static class Waits
         Wait("SemaphoreWaiter", "semaphore", "SemaphoreSlim", () => semaphore.Wait());
         Wait("CountdownWaiter", "event", "-", () => count.Wait());
         Wait("HandleWaiter", "handle", "AutoReset", () => reset.WaitOne());
+        var signalled = new ManualResetEvent(false);
+        var awaited = new AutoResetEvent(false);
+        Wait("SignalAndWaiter", "handle", "?", () => WaitHandle.SignalAndWait(signalled, awaited));
         var barrier = new Barrier(2);
         AwaitBlocked(Start("BarrierWaiter", barrier.SignalAndWait)); // in pieces, each with a timeout; it is awake between
         Wait("TimedWaiter", "event", "EventSlim", () => slim.Wait(TimeSpan.FromDays(1)));
