@@ -21,6 +21,7 @@ enum {
 
 static const char fail_fast[] = "System.Environment.FailFast(";
 static const char old_fail_fast[] = "System.Environment._FailFast(";
+static const char native_fail_fast[] = "System.Environment.<FailFast>g____PInvoke|"; /* which code of the JIT calls */
 
 /* ---- Names ---- */
 
@@ -60,6 +61,12 @@ static bool has_name(struct ending *ending, uint64_t method_desc, const char *pr
     bool equal = name.length && strncmp(name.data, prefix, strlen(prefix)) == 0;
     text_deinit(&name);
     return equal;
+}
+
+static bool is_fail_fast(struct ending *ending, uint64_t method_desc)
+{
+    return has_name(ending, method_desc, fail_fast) || has_name(ending, method_desc, old_fail_fast) ||
+           has_name(ending, method_desc, native_fail_fast);
 }
 
 /* ---- The stack of the thread that died ---- */
@@ -126,11 +133,10 @@ static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)
  */
 static bool calls_runtime(struct ending *ending, const struct cdacq_frame *frame)
 {
-    static const char *const callers[] = {fail_fast, old_fail_fast, "System.Runtime.EH."};
     struct field_reader *reader = &ending->session->reader;
-    for (size_t i = 0; frame->method && i < ARRAY_SIZE(callers); i++)
-        if (has_name(ending, frame->method->method_desc, callers[i]))
-            return true;
+    if (frame->method && (is_fail_fast(ending, frame->method->method_desc) ||
+                          has_name(ending, frame->method->method_desc, "System.Runtime.EH.")))
+        return true;
     reader_begin(&reader->raw, FUEL_LOOKUP);
     return ending->stack.frame && !frame_is_last(reader, ending->stack.frame) &&
            frame_kind_at(reader, ending->stack.frame) && !frame_is_inlined_call(reader, ending->stack.frame);
@@ -199,8 +205,7 @@ static int visit_frame(const struct cdacq_frame *frame, void *context)
     }
     call_stack_add(&ending->stack, &added);
     if (ending->stack.methods.count && ending->end.kind == CDACQ_END_NONE) {
-        uint64_t first = ending->stack.methods.items[0];
-        bool called = has_name(ending, first, fail_fast) || has_name(ending, first, old_fail_fast);
+        bool called = is_fail_fast(ending, ending->stack.methods.items[0]);
         ending->end.kind = called ? CDACQ_END_FAIL_FAST : CDACQ_END_FATAL;
     }
     return ending->stack.broken;
@@ -303,6 +308,13 @@ static uint64_t search_exception(struct ending *ending, const struct first_frame
     return 0;
 }
 
+/* The runtime lists the native function of FailFast once, where it lists others twice. */
+static void forget_repeated_call(struct method_list *methods)
+{
+    if (methods->count > 1 && methods->items[0] == methods->items[1])
+        memmove(methods->items, methods->items + 1, --methods->count * sizeof methods->items[0]);
+}
+
 static void find_arguments(struct ending *ending, uint64_t frame)
 {
     static const char pinned[] = "System.Environment.FailFast(System.Runtime.CompilerServices.StackCrawlMarkHandle,";
@@ -318,18 +330,26 @@ static void find_arguments(struct ending *ending, uint64_t frame)
         return;
     }
     ending->end.flaws |= CDACQ_EXCEPTION_INFERRED;
-    if (ending->managed < 2 || !has_name(ending, ending->first[0].method_desc, pinned)) {
+    /* The compiler may have made one method of the two. */
+    unsigned outer = ending->managed > 1 && has_name(ending, ending->first[0].method_desc, pinned);
+    if (!outer && (ending->managed < 2 || !has_name(ending, ending->stack.methods.items[0], native_fail_fast) ||
+                   !has_name(ending, ending->first[0].method_desc, fail_fast))) {
         ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
         return;
     }
     unsigned count = search_strings(ending, &ending->first[0], strings);
-    ending->has_source =
-        count == STRINGS_MAX || (ending->managed > 2 && has_name(ending, ending->first[2].method_desc, with_source));
+    ending->has_source = count == STRINGS_MAX;
+    for (unsigned i = outer; i < ending->managed && !ending->has_source; i++)
+        ending->has_source = has_name(ending, ending->first[i].method_desc, with_source);
     if (ending->has_source && count < STRINGS_MAX)
         ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
-    ending->end.message = strings[0];
-    ending->end.source = strings[1];
-    ending->end.exception = search_exception(ending, &ending->first[1]);
+    ending->end.exception = search_exception(ending, &ending->first[outer]);
+    struct exception passed;
+    reader_begin(&reader->raw, FUEL_LOOKUP);
+    bool is_second = strings[1] && ending->end.exception && /* with a source, the message is that of the exception */
+                     exception_read(reader, ending->end.exception, &passed) && passed.message == strings[1];
+    ending->end.message = strings[is_second];
+    ending->end.source = strings[!is_second];
 }
 
 /* ---- What ended the process ---- */
@@ -382,6 +402,7 @@ static void classify(struct ending *ending)
         end->kind = CDACQ_END_STACK_OVERFLOW;
     } else if (end->kind == CDACQ_END_FAIL_FAST) {
         reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        forget_repeated_call(&ending->stack.methods);
         find_arguments(ending, thread_read(&session->reader, thread->thread, &data) ? data.frame : 0);
     } else {
         end->kind = CDACQ_END_FATAL;

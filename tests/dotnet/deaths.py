@@ -4,8 +4,9 @@
     deaths.py [--all] [--runtime VERSION]... [--kind KIND]... [WAY...]
 
 Builds the program `dying` and lets it die in each way. The judge is the standard error of the same process. The cores
-are those that the kernel writes by default, and those of the runtime's createdump (mini, heap, triage, full). A core of
-createdump that lacks a part of the text must say so. By default, every way is tested with the kernel's core of the
+are those that the kernel writes by default, and those of the runtime's createdump (mini, heap, triage, full); `jitted`
+is one of the kernel, of a process that compiles the framework too, as one that was trimmed does. A core of createdump
+that lacks a part of the text must say so. By default, every way is tested with the kernel's core of the
 first runtime, and a share with the others and with createdump; --all tests everything, which takes an hour. Runtimes
 are "installed" and versions of runtime packs; default: those in CDACQ_RUNTIMES, else three.
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
@@ -28,7 +29,8 @@ import lab
 
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 DUMP_TYPES = {"mini": "1", "heap": "2", "triage": "3", "full": "4"}
-KINDS = ["kernel", *DUMP_TYPES]
+OF_KERNEL = ["kernel", "jitted"]
+KINDS = [*OF_KERNEL, *DUMP_TYPES]
 WITHOUT_LIBC = {"mini", "heap", "triage"}  # cores that lack the data of the C library
 OVERRIDDEN, CUT, MISSING, INFERRED = 1, 2, 4, 8  # enum cdacq_exception_flaw
 TERMINATED = 6  # enum cdacq_end_kind
@@ -52,6 +54,7 @@ SHARE = ["NullReference", "Async", "Aggregate", "FromCatches", "FromFinally", "F
          "WaitingInCatch"]
 SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled", "NativeDoubleFree",
                   "WaitingInCatch"]  # createdump needs minutes for a deep stack
+SHARE_JITTED = ["FailFast", "FailFastException", "FailFastOnThread", "FailFastNested", "Assertion", "AssertionCondition", "StackOverflow"]
 
 COMPUTED = {"Overriding", "Printing"}  # code of the program makes their texts: the flag says so
 NATIVE = {"NativeFault", "NativeFaultInFinally", "NativeAbort", "NativeAbortInCatch", "NativeAbortUnhandled", "Waiting",
@@ -67,7 +70,9 @@ def start(command, way, work, kind):
     environment = dict(os.environ)
     if way in HARD_LIMIT:
         environment["DOTNET_GCHeapHardLimit"] = HARD_LIMIT[way]
-    if kind != "kernel":
+    if kind == "jitted":
+        environment["DOTNET_ReadyToRun"] = "0"
+    if kind not in OF_KERNEL:
         environment.update(DOTNET_DbgEnableMiniDump="1", DOTNET_DbgMiniDumpType=DUMP_TYPES[kind],
                            DOTNET_DbgMiniDumpName=os.path.join(work, "dump"))
     return subprocess.Popen(command + [way], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -92,11 +97,11 @@ def die(command, way, work, kind):
     process = start(command, way, work, kind)
     try:
         if way in KILLED:
-            kill_from_outside(process, KILLED[way], 2 if kind == "kernel" else 15)
+            kill_from_outside(process, KILLED[way], 2 if kind in OF_KERNEL else 15)
         _, words = process.communicate(timeout=300)
     finally:
         process.kill()
-    if kind != "kernel":
+    if kind not in OF_KERNEL:
         dump = os.path.join(work, "dump")
         return dump if os.path.exists(dump) else None, words
     cores = glob.glob(os.path.join(work, "core*"))
@@ -161,17 +166,17 @@ def problem_of(way, kind, core, words, runtime, signatures):
     if way in OF_LIBC:
         return libc_problem(core, kind, words, whole)
     nested = nested_problem(way, runtime, os.path.dirname(core), whole)
-    if nested and (kind == "kernel" or not (whole["nested_exceptions_problem"] or any(item["missing"] for item in whole["nested_exceptions"]))):
+    if nested and (kind in OF_KERNEL or not (whole["nested_exceptions_problem"] or any(item["missing"] for item in whole["nested_exceptions"]))):
         return nested
     done = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True)
     _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
     lacks = flags & (MISSING | CUT) or any(stack["problem"] for stack in whole["stacks"] if stack["died"])
     place = way + runtime if way in OWN_STACKS else way
-    if problem := None if kind != "kernel" and lacks else signature_problem(place, whole["signature"], signatures):
+    if problem := None if kind not in OF_KERNEL and lacks else signature_problem(place, whole["signature"], signatures):
         return problem
     text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
     report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
-    said = kind != "kernel" and (flags & (MISSING | CUT) or b"missing" in report)
+    said = kind not in OF_KERNEL and (flags & (MISSING | CUT) or b"missing" in report)
     if way in COMPUTED:
         return None if flags & OVERRIDDEN else "does not say that the text is computed"
     if text != words:
@@ -215,7 +220,7 @@ def plan_of(arguments, first):
     kinds = arguments.kind or KINDS
     if arguments.all or arguments.ways:
         return {kind: arguments.ways or WAYS for kind in kinds}
-    return {kind: (WAYS if first else SHARE) if kind == "kernel" else SHARE_OF_KINDS if first else [] for kind in kinds}
+    return {kind: (WAYS if first else SHARE) if kind == "kernel" else SHARE_JITTED if kind == "jitted" else SHARE_OF_KINDS if first else [] for kind in kinds}
 
 
 def test_runtime(runtime, plan, signatures):
