@@ -3,7 +3,8 @@
 #include "contracts/objects/object.h"
 
 enum {
-    FRAME_LAST_OF_FOREIGN = 1, /* StackTraceElement.Flags; 2: Ip is one less already, which is what a caller wants */
+    FRAME_LAST_OF_FOREIGN = 1, /* StackTraceElement.Flags */
+    FRAME_IS_CALL = 2,         /* Ip is one less than the return address */
 };
 
 /* The bytes of a stack trace. False if there are none. */
@@ -62,6 +63,8 @@ bool exception_frame_at(struct field_reader *reader, const struct exception *exc
         reader_fail(&reader->raw, CDACQ_ERR_ARGUMENT, element, "StackTraceElement");
     ret->ip = read_field(reader, element, F_StackTraceElement_Ip);
     ret->method_desc = read_field(reader, element, F_StackTraceElement_MethodDesc);
-    ret->last_of_foreign = read_field(reader, element, F_StackTraceElement_Flags) & FRAME_LAST_OF_FOREIGN;
+    uint64_t flags = read_field(reader, element, F_StackTraceElement_Flags);
+    ret->last_of_foreign = flags & FRAME_LAST_OF_FOREIGN;
+    ret->faulted = !(flags & FRAME_IS_CALL);
     return !reader_failed(&reader->raw);
 }

@@ -25,6 +25,7 @@ bool exception_read(struct field_reader *reader, uint64_t address, struct except
 struct exception_frame {
     uint64_t ip; /* within the instruction: that of a return address is one less */
     uint64_t method_desc;
+    bool faulted;         /* the instruction at `ip` itself threw */
     bool last_of_foreign; /* what follows was added when the exception was thrown again elsewhere */
 };
 

@@ -157,13 +157,25 @@ static bool pass_on(void *context, const char *bytes, size_t length)
     return !caller->stopped;
 }
 
+/*
+ * The runtime takes every address for a return address, also that of an instruction that has faulted: where a line
+ * begins with it, its text has the line before.
+ */
+static uint64_t address_of_line(struct cdacq_session *session, const struct exception_frame *frame)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    return frame->faulted && cdacq_session_method_at(session, frame->ip, &method, NULL) == CDACQ_OK && method.offset
+               ? frame->ip - 1
+               : frame->ip;
+}
+
 static bool find_line(void *context, const struct exception_frame *frame, const char **ret_file, uint32_t *ret_line)
 {
     struct caller *caller = context;
     struct cdacq_source source = {.size = sizeof source};
     struct cdacq_error error;
-    if (cdacq_session_source_at(caller->session, frame->ip, &source, &error) != CDACQ_OK || !source.file ||
-        !source.line)
+    uint64_t address = address_of_line(caller->session, frame);
+    if (cdacq_session_source_at(caller->session, address, &source, &error) != CDACQ_OK || !source.file || !source.line)
         return false;
     caller->unverified |= !source.verified;
     *ret_file = source.file;

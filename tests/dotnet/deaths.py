@@ -38,7 +38,7 @@ TERMINATED = 6  # enum cdacq_end_kind
 WAYS = """
 NullReference NullReferenceOfReferences Structs DivideByZero Bounds Cast Nested Framework Linq Async AsyncVoid AsyncStream
 ValueTasks Iterator Enumerator Rethrown ThrownAgain Dispatched Remote CurrentStack OnThread OnPool OnTimer StaticConstructor
-Aggregate Tasks ParallelLoop Reflection Activated DynamicMethods Expressions EmittedAssembly Closures Operators Filtered
+Aggregate Tasks ParallelLoop Reflection Activated DynamicMethods Expressions EmittedAssembly Closures Operators FaultAtLine Filtered
 Finally FromCatch FromFinally FromCatches Finalizer Deep MissingFunction MissingFile Sockets Cancelled Json Synchronization
 Generic Win32 Com External Culture Loader Unicode Surrogates Controls Huge ManyInner Overriding Printing
 FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFastHuge FailFastOnThread FailFastGeneric
@@ -48,7 +48,7 @@ ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCo
 AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 NativeAssertion NativeDoubleFree Waiting WaitingInCatch LoopingInCatch
 """.split()
-SHARE = ["NullReference", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
+SHARE = ["NullReference", "FaultAtLine", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
          "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
          "NativeAbort", "NativeAssertion",
          "WaitingInCatch"]

@@ -372,6 +372,24 @@ static class Deaths
         Thrower(0);
     }
 
+    /// The code of a line begins with the instruction that faults.
+    public static void FaultAtLine() => Fault("two");
+
+    static int LengthOf(string? text) => text!.Length;
+
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
+    static int Fault(string way)
+    {
+        int length = way.Length;
+        switch (way)
+        {
+            case "one": Console.WriteLine("one"); break;
+            case "two": Console.WriteLine(LengthOf(null)); break;
+            case "three": Console.WriteLine("three"); break;
+        }
+        return length;
+    }
+
     public static void Filtered()
     {
         try
