@@ -19,10 +19,11 @@ static bool ends_with(const char *name, size_t length, const char *end)
     return length >= strlen(end) && memcmp(name + length - strlen(end), end, strlen(end)) == 0;
 }
 
-/* Whether what comes next, if it is a number, is one that a compiler gives. */
+/* Whether what comes next, if it is a number, is one that a compiler or the framework gives. */
 static bool is_place_of_number(const char *name, size_t length)
 {
-    static const char *const words[] = {"<>c__DisplayClass", "@", " at line ", "$__R", "_", "|"};
+    static const char *const words[] = {
+        "<>c__DisplayClass", "<>f__AnonymousType", "dynamicClass.lambda_method", "@", " at line ", "$__R", "_", "|"};
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
         if (ends_with(name, length, words[i]))
             return true;
@@ -72,7 +73,13 @@ void signature_form_name(struct text *ret, const char *name, size_t length)
 void signature_form_symbol(struct text *ret, const char *symbol)
 {
     static const char *const kinds[] = {"_avx", "_evex", "_sse", "_erms"};
-    size_t whole = MIN(strcspn(symbol, "@"), (size_t)SYMBOL_LENGTH_MAX), length = whole;
+    static const char *const parts[] = {".cold", ".part.", ".isra.", ".constprop."};
+    size_t whole = MIN(strcspn(symbol, "@"), (size_t)SYMBOL_LENGTH_MAX);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        const char *part = strstr(symbol, parts[i]);
+        whole = part && part != symbol ? MIN(whole, (size_t)(part - symbol)) : whole;
+    }
+    size_t length = whole;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         const char *kind = strstr(symbol, kinds[i]);
         length = kind ? MIN(length, (size_t)(kind - symbol)) : length;

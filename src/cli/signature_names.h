@@ -17,8 +17,9 @@ void signature_form_name(struct text *ret, const char *name, size_t length);
 void signature_write_name(struct output *out, const char *name, size_t length);
 
 /*
- * Appends a symbol without its version, and one of the C library without the kind of processor that it is for: "memset"
- * for "__memset_avx512_unaligned".
+ * Appends a symbol without its version and what the compiler appends to the name of a function that it has split
+ * ("run.cold"), and one of the C library without the kind of processor that it is for: "memset" for
+ * "__memset_avx512_unaligned".
  */
 void signature_form_symbol(struct text *ret, const char *symbol);
 
