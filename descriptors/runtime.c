@@ -9,6 +9,7 @@
 enum { PROBE_MAX = 8192 }; /* images: opening one reads its headers and symbols */
 
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
+static const char native_symbol_name[] = "DotNetRuntimeDebugHeader"; /* only NativeAOT's */
 
 /* Also of a file that was deleted or replaced while the process runs. */
 static bool is_named_coreclr(const char *path)
@@ -39,7 +40,7 @@ static void try_image(struct target *target, const struct mapping *mapping, bool
 {
     struct runtime runtime = {.has_image = true};
     struct cdacq_error problem;
-    uint64_t size;
+    uint64_t address, size;
     if (runtimes->count == RUNTIME_MAX)
         return;
     if (image_open(target, mapping, &runtime.image, &problem) < 0) {
@@ -55,6 +56,8 @@ static void try_image(struct target *target, const struct mapping *mapping, bool
     bool found = image_find_symbol(&runtime.image, symbol_name, &runtime.descriptor_address, &size);
     if (found || named)
         runtimes->items[runtimes->count++] = runtime;
+    else if (!runtimes->native_path && image_find_symbol(&runtime.image, native_symbol_name, &address, &size))
+        runtimes->native_path = mapping->path;
 }
 
 /*

@@ -24,6 +24,7 @@ struct runtimes {
     size_t count;
     const char *problem_path; /* an image named libcoreclr.so that could not be opened, or NULL */
     struct cdacq_error problem;
+    const char *native_path; /* an image that was compiled by NativeAOT and publishes no descriptor, or NULL */
 };
 
 void runtimes_deinit(struct runtimes *runtimes);

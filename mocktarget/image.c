@@ -49,12 +49,19 @@ static uint32_t sysv_hash(const char *name)
     return hash;
 }
 
-static void sort_symbols(const char **sorted, bool export)
+static const char *first_symbol(enum mock_symbols symbols)
+{
+    return symbols == MOCK_SYMBOLS_NONE     ? "SomethingElse"
+           : symbols == MOCK_SYMBOLS_NATIVE ? "DotNetRuntimeDebugHeader"
+                                            : names[0];
+}
+
+static void sort_symbols(const char **sorted, const char *first)
 {
     size_t count = 0;
     for (uint32_t bucket = 0; bucket < BUCKET_COUNT; bucket++)
         for (size_t i = 0; i < SYMBOL_COUNT; i++) {
-            const char *name = i || export ? names[i] : "SomethingElse";
+            const char *name = i ? names[i] : first;
             if (gnu_hash(name) % BUCKET_COUNT == bucket)
                 sorted[count++] = name;
         }
@@ -232,7 +239,7 @@ static void put_dynamic(struct mock *mock, const struct parts *parts, enum mock_
 void image_write(struct mock *mock, struct image_plan *plan)
 {
     struct parts parts = {0};
-    sort_symbols(parts.sorted, plan->symbols != MOCK_SYMBOLS_NONE);
+    sort_symbols(parts.sorted, first_symbol(plan->symbols));
     plan_parts(mock, plan, &parts);
     parts.base = mock_free_place(mock, parts.data_end, PAGE);
     mock->next = parts.base + parts.data_end + PAGE;

@@ -155,7 +155,8 @@ enum mock_symbols {
     MOCK_SYMBOLS_GNU_HASH, /* DT_GNU_HASH only */
     MOCK_SYMBOLS_HASH,     /* DT_HASH only */
     MOCK_SYMBOLS_BOTH,
-    MOCK_SYMBOLS_NONE, /* the image does not export the descriptor */
+    MOCK_SYMBOLS_NONE,   /* the image does not export the descriptor */
+    MOCK_SYMBOLS_NATIVE, /* likewise, but what NativeAOT exports */
 };
 
 struct mock_publish_options {

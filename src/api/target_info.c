@@ -92,7 +92,8 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         .problem_status = target->problem.status,
         .problem = or_null(target->problem.message),
         .truncation = memory->truncation,
-        .native_aot = target->problem.status == CDACQ_ERR_CONTRACT && contracts_native_aot(&target->descriptor),
+        .native_aot = (target->problem.status == CDACQ_ERR_CONTRACT && contracts_native_aot(&target->descriptor)) ||
+                      (target->problem.status == CDACQ_ERR_NO_RUNTIME && target->runtimes.native_path),
     };
     sized_copy(ret, &info, sizeof info);
     return CDACQ_OK;

@@ -127,7 +127,7 @@ static void print_runtime(struct work *work)
     const char *version = facts->runtime_version ? facts->runtime_version : facts->runtime_release;
     label(out, "runtime");
     if (!facts->runtime_count) {
-        output_literal(out, "none\n");
+        output_literal(out, facts->native_aot ? ".NET NativeAOT unknown\n" : "none\n");
         return;
     }
     output_literal(out, facts->native_aot ? ".NET NativeAOT " : ".NET ");

@@ -45,11 +45,18 @@ void next_steps_describe(void *context, const struct cdacq_need *need, char *tex
 
 /* ---- The runtime --------------------------------------------------------------------------------------------- */
 
+static const char native_aot[] =
+    "name addresses by a native debugger (gdb, lldb, eu-addr2line) with the application's .dbg file";
+
 static void report_problem(const struct steps *steps, const struct cdacq_target_info *info)
 {
     struct next_step step = {.need = "runtime"};
     switch (info->problem_status) {
     case CDACQ_ERR_NO_RUNTIME:
+        if (info->native_aot) {
+            step.text = native_aot;
+            break;
+        }
         step.text = info->runtime_count
                         ? "take the core once the process runs managed code"
                         : "name another process or core; where the address of DotNetRuntimeContractDescriptor is "
@@ -59,8 +66,7 @@ static void report_problem(const struct steps *steps, const struct cdacq_target_
     case CDACQ_ERR_CONTRACT:
     case CDACQ_ERR_FIELD:
         if (info->native_aot) {
-            step.text = "name addresses by a native debugger (gdb, lldb, eu-addr2line) with the application's .dbg "
-                        "file";
+            step.text = native_aot;
             break;
         }
         step.need = "descriptor";

@@ -271,6 +271,21 @@ START_TEST(a_native_aot_application)
 END_TEST
 
 /* One that publishes ExecutionManager is read: Modules, MethodDescs and images with code are not needed for that. */
+/* Up to .NET 10, NativeAOT publishes no descriptor. */
+START_TEST(a_native_aot_application_without_a_descriptor)
+{
+    struct mock_publish_options publish = {.path = "/mock/app", .symbols = MOCK_SYMBOLS_NATIVE};
+    struct host host = make_host(_i, 0, 2, &publish);
+    struct cdacq_error error;
+    ck_assert_int_eq(mock_open_fails(host.mock, NULL, &error), CDACQ_ERR_NO_RUNTIME);
+    assert_said(error.message, "/mock/app was compiled by NativeAOT");
+    ASSERT_TOOL(host.mock, "report", "", 2, "cdacq: no .NET runtime in ", "/mock/app was compiled by NativeAOT");
+    ASSERT_TOOL(host.mock, "info", "", 2, "\nruntime     .NET NativeAOT", "\nnext        name addresses by a native");
+    ASSERT_TOOL(host.mock, "info", "--json", 2, "\"native_aot\":true", "\"need\":\"runtime\"");
+    mock_destroy(host.mock);
+}
+END_TEST
+
 START_TEST(native_aot_with_an_execution_manager)
 {
     static const char *const hidden[] = {
@@ -740,6 +755,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, two_runtimes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_tool_on_two_runtimes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_native_aot_application, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_native_aot_application_without_a_descriptor, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, native_aot_with_an_execution_manager, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_native_aot_library, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_coreclr_without_execution_manager, 0, ARCH_COUNT);
