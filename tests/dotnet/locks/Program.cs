@@ -5,7 +5,7 @@
 //   held OBJECT NAME RECURSION     by that thread; entered 1 + RECURSION times
 //   waiters OBJECT COUNT           threads that wait to enter it
 //   readers OBJECT COUNT           threads that hold it to read
-//   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address; "?": its frame has several
+//   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address; "?": one of several
 //   blocker NAME NAME              the thread that has to go on before it; "-": not known
 //   timed NAME                     its wait has a timeout
 //   endless NAME                   it has none
