@@ -188,22 +188,44 @@ static bool has_completed(struct threading_types *types, uint64_t source)
 }
 
 /*
- * A source that one of the state machine's awaiters refers to. The compiler clears an awaiter as soon as the method
- * goes on; what its variables refer to may have been awaited long ago. The reference of an awaiter is its first word.
+ * The next object that an awaiter of the state machine refers to, by its first word; 0 after the last one. The
+ * compiler clears an awaiter as soon as the method goes on; what its variables refer to may have been awaited long ago.
  */
+static uint64_t next_of_awaiters(struct threading_types *types, const struct async_method *method, unsigned *number)
+{
+    char name[32];
+    uint64_t address, object;
+    while (++*number <= ASYNC_AWAITERS_MAX) {
+        snprintf(name, sizeof name, "<>u__%u", *number);
+        if (!machine_field(types, method, name, &address))
+            return 0;
+        struct words words = {types, address, address + types->cache->reader->raw.pointer_size};
+        if (next_word(&words, &object) && object)
+            return object;
+    }
+    return 0;
+}
+
+/* A source that one of the awaiters refers to. */
 static uint64_t awaited_source(struct threading_types *types, const struct async_method *method)
 {
-    for (unsigned i = 1; i <= ASYNC_AWAITERS_MAX; i++) {
-        char name[32];
-        uint64_t address, source;
-        snprintf(name, sizeof name, "<>u__%u", i);
-        if (!machine_field(types, method, name, &address))
-            break;
-        struct words words = {types, address, address + types->cache->reader->raw.pointer_size};
-        if (next_word(&words, &source) && threading_type_of(types, source, false) == THREADING_OTHER &&
-            method_table_of(types, source) && continues(types, source, method->box) && !has_completed(types, source))
+    uint64_t source;
+    for (unsigned number = 0; (source = next_of_awaiters(types, method, &number));)
+        if (threading_type_of(types, source, false) == THREADING_OTHER && method_table_of(types, source) &&
+            continues(types, source, method->box) && !has_completed(types, source))
             return source;
-    }
+    return 0;
+}
+
+uint64_t async_method_awaiter_task(struct threading_types *types, const struct async_method *method)
+{
+    uint64_t task, address;
+    if (!method->type || !machine_field(types, method, "<>1__state", &address) ||
+        (int32_t)read_machine_field(types, method, "<>1__state", 4) < 0)
+        return 0;
+    for (unsigned number = 0; (task = next_of_awaiters(types, method, &number));)
+        if (threading_is_task(threading_type_of(types, task, false)))
+            return task;
     return 0;
 }
 

@@ -37,4 +37,10 @@ bool async_method_find(struct threading_types *types, uint64_t object, struct as
 uint64_t async_method_awaited(struct threading_types *types, const struct async_method *method,
                               bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context);
 
+/*
+ * The task that an awaiter of a suspended method refers to. Until it completes, async_method_awaited() finds it, too;
+ * if it has completed, the rest of the method is to run, and has not begun. 0: there is none, or it is not known.
+ */
+uint64_t async_method_awaiter_task(struct threading_types *types, const struct async_method *method);
+
 #endif

@@ -98,6 +98,11 @@ struct cdacq_task {
      */
     const char *method;
     int tid; /* the thread that runs it; 0: none, or not known */
+    /*
+     * What its async method awaited has completed, but the rest of the method has not begun: it is queued, to the
+     * thread pool, a SynchronizationContext or a TaskScheduler. False also if that is not known.
+     */
+    bool has_pending_continuation;
 };
 
 /* What a thread waits for. */

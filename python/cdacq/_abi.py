@@ -500,7 +500,7 @@ Lock = struct(
     ("thin", c_bool), ("owner_id", c_uint32), ("owner", c_uint64), ("owner_tid", c_int), ("recursion", c_uint32),
     ("waiters", c_uint32), ("sync_block", c_uint64), ("readers", c_uint32))
 Task = struct("cdacq_task", ("size", c_size_t), ("object", c_uint64), ("type", c_char_p), ("status", c_char_p),
-              ("method", c_char_p), ("tid", c_int))
+              ("method", c_char_p), ("tid", c_int), ("has_pending_continuation", c_bool))
 Wait = struct(
     "cdacq_wait", ("size", c_size_t), ("kind", c_int), ("by", c_int), ("tid", c_int), ("thread", c_uint64),
     ("managed_id", c_uint32), ("name", c_char_p), ("object", c_uint64), ("type", c_char_p), ("has_timeout", c_bool),

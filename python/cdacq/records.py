@@ -374,6 +374,8 @@ class Task(NamedTuple):
     status: str | None
     method: str | None
     tid: int
+    has_pending_continuation: bool
+    """What its async method awaited has completed, but the rest of the method has not begun to run."""
 
 
 class Wait(NamedTuple):

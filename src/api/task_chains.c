@@ -145,6 +145,16 @@ static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
     return awaited;
 }
 
+/* Whether what the method of a task awaited has completed. Its state machine keeps that until the method goes on. */
+static bool has_pending_continuation(struct cdacq_wait_graph *graph, uint64_t task)
+{
+    struct async_method method;
+    enum task_status status;
+    uint64_t awaited =
+        async_method_find(&graph->types, task, &method) ? async_method_awaiter_task(&graph->types, &method) : 0;
+    return awaited && task_read_status(&graph->types, awaited, &status) && task_is_completed(status);
+}
+
 void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait *wait)
 {
     struct described_tasks tasks = {0};
@@ -155,7 +165,10 @@ void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait 
         bool is_new = false; /* or it is a cycle */
         room = object_indices_insert(&seen, (struct object_index){task, 0}, &is_new) &&
                (!is_new || described_tasks_append(&tasks, describe(graph, task, &wait->blocker)));
-        task = is_new && wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
+        uint64_t next = is_new && wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
+        if (is_new && room && !next && wait->blocker == NO_THREAD)
+            tasks.items[tasks.count - 1].has_pending_continuation = has_pending_continuation(graph, task);
+        task = next;
     }
     if (room && task)
         graph_note_too_many(graph);

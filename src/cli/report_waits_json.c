@@ -45,6 +45,7 @@ static void write_task(struct json_writer *w, const struct cdacq_task *task)
     json_string(w, "status", task->status);
     json_note(w, "method", task->method);
     json_known_number(w, "tid", task->tid > 0, (uint64_t)task->tid);
+    json_bool(w, "pending_continuation", task->has_pending_continuation);
     json_end_object(w);
 }
 

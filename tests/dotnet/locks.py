@@ -45,7 +45,7 @@ class Facts:
 
     def __init__(self, lines):
         self.threads, self.objects, self.held, self.waiters, self.waits, self.chains, self.timed, self.deadlocks, self.idle, self.ends = {}, {}, [], {}, {}, {}, {}, [], [], []
-        self.pool, self.readers, self.blockers = None, {}, {}
+        self.pool, self.readers, self.blockers, self.pending = None, {}, {}, set()
         for word, *words in (line.split() for line in lines):
             if word == "thread":
                 self.threads[words[0]] = int(words[1])
@@ -57,6 +57,8 @@ class Facts:
                 self.waiters[words[0]] = int(words[1])
             elif word == "wait":
                 self.waits[words[0]] = (words[1], words[2])
+            elif word == "pending":
+                self.pending.add(words[0])
             elif word == "chain":
                 self.chains[words[0]] = words[1:]
             elif word in ("timed", "endless"):
@@ -158,6 +160,9 @@ def compare_chains(facts, report, whole):
             expected = [one and right for one, right in zip(found, expected)]
         if found != expected:
             wrong.append(f"{name} waits for {found}")
+        pending = [task["pending_continuation"] for task in wait["tasks"]] if wait else []
+        if whole and pending != [False] * (len(pending) - 1) + [name in facts.pending] or not whole and any(pending) and name not in facts.pending:
+            wrong.append(f"{name} waits for what has been queued: {pending}")
     return wrong
 
 

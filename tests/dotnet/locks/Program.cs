@@ -7,6 +7,7 @@
 //   readers OBJECT COUNT           threads that hold it to read
 //   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address; "?": one of several
 //   blocker NAME NAME              the thread that has to go on before it; "-": not known
+//   pending NAME                   what the last task of its chain awaited has completed, but that has not gone on
 //   timed NAME                     its wait has a timeout
 //   endless NAME                   it has none
 //   ends NAME                      its wait has a timeout, shown or not, or a token that can be cancelled

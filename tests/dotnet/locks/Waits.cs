@@ -235,6 +235,13 @@ static class Waits
         Chain("OfPooled", OfPooled(), Here + "OfPooled()", Here + "Pooled()", Here + "Leaf()", DelayPromise);
         Chain("OfSource", OfSource(), Here + "OfSource()", Timer);
         Chain("OfTwo", OfTwo(), Here + "OfTwo()", AnyOfTwo);
+        var source = new TaskCompletionSource();
+        SynchronizationContext.SetSynchronizationContext(new Deaf());
+        Task posted = OfPosted(source.Task);
+        SynchronizationContext.SetSynchronizationContext(null);
+        source.SetResult();
+        Chain("OfPosted", posted, Here + "OfPosted(System.Threading.Tasks.Task)");
+        Say("pending OfPosted");
         Task[] several = new Task[3];
         var started = new ManualResetEventSlim();
         several[0] = new Task(() => { started.Wait(); Sleep(); }, TaskCreationOptions.LongRunning);
@@ -288,6 +295,18 @@ static class Waits
     }
 
     static async Task Leaf() => await Task.Delay(Timeout.Infinite);
+
+    /// What is posted to it is never run, like to that of a thread that waits for it.
+    sealed class Deaf : SynchronizationContext
+    {
+        public override void Post(SendOrPostCallback callback, object? state) { }
+    }
+
+    static async Task OfPosted(Task first)
+    {
+        await first;
+        await Leaf();
+    }
 
     static async Task OfMethods()
     {
