@@ -34,7 +34,8 @@ static const struct {
     {"", "ThunkTaskCore", "MoveNext", WAIT_ROLE_RUNS_TASK}, /* async methods that the runtime suspends */
     {"", "WorkerThread", "WorkerThreadStart", WAIT_ROLE_WORKER},
     {"System.Threading", "ThreadPoolWorkQueue", "Dispatch", WAIT_ROLE_RUNS_WORK},
-    {"", "GateThread", "GateThreadStart", WAIT_ROLE_GATE},
+    {"", "GateThread", "GateThreadStart", WAIT_ROLE_SERVES_POOL}, /* begins workers */
+    {"", "WaitThread", "WaitThreadStart", WAIT_ROLE_SERVES_POOL}, /* of RegisterWaitForSingleObject */
 };
 
 enum threading_type wait_role_type(enum wait_role role)

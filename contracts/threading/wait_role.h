@@ -23,10 +23,10 @@ enum wait_role {
     WAIT_ROLE_JOIN,   /* Thread.Join */
     WAIT_ROLE_HANDLE, /* WaitHandle */
     WAIT_ROLE_LAST_WAIT = WAIT_ROLE_HANDLE,
-    WAIT_ROLE_RUNS_TASK, /* no wait: it runs the task that is its `this` */
-    WAIT_ROLE_WORKER,    /* no wait: the thread is a worker of the thread pool */
-    WAIT_ROLE_RUNS_WORK, /* no wait: it runs work items of the thread pool */
-    WAIT_ROLE_GATE,      /* no wait: the thread begins the workers of the thread pool */
+    WAIT_ROLE_RUNS_TASK,   /* no wait: it runs the task that is its `this` */
+    WAIT_ROLE_WORKER,      /* no wait: the thread is a worker of the thread pool */
+    WAIT_ROLE_RUNS_WORK,   /* no wait: it runs work items of the thread pool */
+    WAIT_ROLE_SERVES_POOL, /* no wait: the thread is of the thread pool, and no worker: it never runs work items */
     WAIT_ROLE_COUNT
 };
 

@@ -24,7 +24,7 @@ struct cdacq_registers {
 /* Some bits of the runtime's state of a thread. Source: dotnet/runtime docs/design/datacontracts/Thread.md. */
 enum cdacq_thread_state {
     CDACQ_THREAD_BACKGROUND = 0x200,  /* the process does not wait for its end */
-    CDACQ_THREAD_POOL = 0x1000000,    /* a worker of the thread pool */
+    CDACQ_THREAD_POOL = 0x1000000,    /* a worker of the thread pool, or a thread that serves it */
     CDACQ_THREAD_WAITING = 0x2000000, /* it sleeps, waits or joins */
 };
 

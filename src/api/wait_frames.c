@@ -307,7 +307,7 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
         current->framework_waits = current->roles && site->of_framework;
     current->past_wait |= !waits;
     struct graph_thread *thread = graph_last_thread(graph);
-    thread->is_gate |= role == WAIT_ROLE_GATE;
+    thread->serves_pool |= role == WAIT_ROLE_SERVES_POOL;
     thread->is_worker |= role == WAIT_ROLE_WORKER;
     thread->runs_work |= role == WAIT_ROLE_RUNS_WORK;
     if (site->exact)

@@ -27,8 +27,8 @@ struct graph_thread {
     int tid;
     const char *name;       /* NULL: not known */
     bool is_waiting;        /* the runtime says so: it sleeps, waits or joins */
-    bool is_of_pool;        /* the runtime says so: a worker of the thread pool, or the gate thread */
-    bool is_gate;           /* by its stack */
+    bool is_of_pool;        /* the runtime says so: a worker of the thread pool, or a thread that serves it */
+    bool serves_pool;       /* by its stack: it is none of the workers */
     bool is_worker;         /* likewise */
     bool runs_work;         /* and it runs a work item */
     uint64_t worker_locals; /* its THREADING_WORKER_LOCALS, if it runs one; 0: not found */

@@ -59,7 +59,7 @@ static bool misses_workers(const struct cdacq_wait_graph *graph)
 {
     for (size_t i = 0; i < graph->threads.count; i++) {
         const struct graph_thread *thread = &graph->threads.items[i];
-        if (thread->is_of_pool && !thread->is_worker && !thread->is_gate)
+        if (thread->is_of_pool && !thread->is_worker && !thread->serves_pool)
             return true;
     }
     return false;

@@ -147,7 +147,7 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
     const struct stack_thread item = {.tid = thread->tid,
                                       .signal = thread->signal,
                                       .died = thread->died,
-                                      .is_pool_worker = thread->state & CDACQ_THREAD_POOL,
+                                      .is_of_pool = thread->state & CDACQ_THREAD_POOL,
                                       .name = keep_string(stacks, thread->name)};
     if (!stack_threads_append(&(*known)->threads, item))
         out_of_memory();

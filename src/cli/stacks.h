@@ -26,7 +26,7 @@ struct kept_frame {
 
 struct stack_thread {
     int tid, signal;
-    bool died, is_pool_worker;
+    bool died, is_of_pool;
     const char *name; /* NULL: not known */
 };
 

@@ -682,9 +682,9 @@ START_TEST(damaged_queues)
 }
 END_TEST
 
-static unsigned sleeping;                  /* threads of which the runtime says so: a bit for each */
-static uint32_t own_items = 5;             /* in the queue of the first worker */
-static bool last_is_of_pool, last_is_gate; /* what is known of the last thread */
+static unsigned sleeping;                      /* threads of which the runtime says so: a bit for each */
+static uint32_t own_items = 5;                 /* in the queue of the first worker */
+static bool last_is_of_pool, last_serves_pool; /* what is known of the last thread */
 
 /* Adds the threads: all but the last are workers, and the first two of them run work items and wait. */
 static void add_workers(uint64_t queue, uint64_t pool)
@@ -700,7 +700,7 @@ static void add_workers(uint64_t queue, uint64_t pool)
         cdacq_wait_graph_add_thread(graph, &thread);
         graph->threads.items[i].is_worker = i + 1 < LOCK_HEAP_THREADS;
         graph->threads.items[i].runs_work = i < 2;
-        graph->threads.items[i].is_gate = i + 1 == LOCK_HEAP_THREADS && last_is_gate;
+        graph->threads.items[i].serves_pool = i + 1 == LOCK_HEAP_THREADS && last_serves_pool;
         if (i < 2) {
             graph_take_pool_object(graph, locals, THREADING_WORKER_LOCALS);
             graph_take_pool_object(graph, queue, THREADING_WORK_QUEUE);
@@ -745,7 +745,7 @@ START_TEST(starvation)
     static const struct {
         uint32_t goal, tail;
         unsigned sleeping;
-        bool starves, last_is_of_pool, last_is_gate;
+        bool starves, last_is_of_pool, last_serves_pool;
     } rows[] = {
         {2, 7, 3, true, false, false},
         {1, 7, 3, true, false, false},
@@ -753,7 +753,7 @@ START_TEST(starvation)
         {0, 7, 3, false, false, false},
         {2, 7, 1, false, false, false},
         {2, 0, 3, false, false, false},
-        {2, 7, 3, true, .last_is_of_pool = true, .last_is_gate = true},
+        {2, 7, 3, true, .last_is_of_pool = true, .last_serves_pool = true},
         {2, 7, 3, false, .last_is_of_pool = true}, /* it may be a worker that runs an item */
     };
     const uint32_t ends[][2] = {{0, rows[_i].tail}};
@@ -762,7 +762,7 @@ START_TEST(starvation)
     sleeping = rows[_i].sleeping;
     own_items = rows[_i].tail;
     last_is_of_pool = rows[_i].last_is_of_pool;
-    last_is_gate = rows[_i].last_is_gate;
+    last_serves_pool = rows[_i].last_serves_pool;
     add_workers(add_work_queue(lock_heap_queue(&heap, ends, 1, 8)), pool);
     ck_assert_int_eq(described_pool().starves, rows[_i].starves);
 }

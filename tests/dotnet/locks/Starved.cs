@@ -14,6 +14,8 @@ static class Starved
         int workers = Math.Max(4, Environment.ProcessorCount); // the pool refuses less
         ThreadPool.SetMinThreads(workers, workers);
         ThreadPool.SetMaxThreads(workers, workers);
+        // A thread of the pool that runs no work items waits for the event.
+        ThreadPool.RegisterWaitForSingleObject(new AutoResetEvent(false), (_, _) => { }, null, -1, executeOnlyOnce: true);
         var begun = new CountdownEvent(workers);
         for (int i = 0; i < workers; i++)
         {
