@@ -62,6 +62,7 @@ static void find_waits(struct report *report, struct cdacq_error *error)
     if (!report->graph || cdacq_wait_graph_complete(report->graph, error) < 0)
         report->waits_problem = error->message;
     (void)cdacq_wait_graph_visit_deadlocks(report->graph, add_deadlock, report, NULL);
+    report_list_deadlocked(report);
     (void)cdacq_wait_graph_get_thread_pool(report->graph, &report->pool, NULL);
 }
 
@@ -260,6 +261,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
     stacks_deinit(&report.stacks);
     report_nested_list_deinit(&report.nested);
     report_deadlocks_deinit(&report.deadlocks);
+    report_tids_deinit(&report.deadlocked);
     cdacq_wait_graph_destroy(report.graph);
     return code == EXIT_ANSWERED && status < 0 ? EXIT_PARTLY : code;
 }

@@ -21,6 +21,7 @@ enum report_cause {
 };
 
 DEFINE_VECTOR(report_deadlocks, const struct cdacq_deadlock *);
+DEFINE_VECTOR(report_tids, int);
 
 /* An exception in whose handling the process ended, or the exception before it in the list was thrown. */
 struct report_nested {
@@ -53,6 +54,7 @@ struct report {
     unsigned flaws;                 /* of the last words and of all exceptions */
     struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
+    struct report_tids deadlocked; /* the threads in them, sorted */
     struct cdacq_thread_pool pool; /* without workers if the graph has none */
     const char *waits_problem;     /* why some waits may be missing; NULL: none is */
 };
@@ -110,7 +112,10 @@ void report_write_waits_json(const struct report *report, struct json_writer *w)
 
 /* ---- report_hang.c ---- */
 
-/* Whether a thread that has the stack is in a deadlock, or a worker of a thread pool that starves. */
+/* Lists the threads that are in a deadlock, once the deadlocks are known. */
+void report_list_deadlocked(struct report *report);
+
+/* Whether a thread that has the stack is in a deadlock, or a busy worker of a thread pool that starves. */
 bool report_hangs(const struct report *report, const struct stack *stack);
 
 /* Writes why the process hangs, for the signature: "starvation: Demo.Fetch". False, and nothing, if nothing says so. */

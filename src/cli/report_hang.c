@@ -8,45 +8,77 @@
 #include "src/cli/memory.h"
 #include "src/cli/report.h"
 #include "src/cli/signature_names.h"
+#include "util/binary_search.h"
 
 enum { DEADLOCK_METHODS = 5 }; /* in a signature */
 
-/* The first method that is none of the framework's. */
+/* A method without a name may be one of the program: the file that has its name may be missing. */
+static bool is_of_program(const struct cdacq_method *method)
+{
+    bool is_named = method->name && method->name_length;
+    return method->answer == CDACQ_ANSWER_MANAGED &&
+           !(is_named && signature_is_of_framework(method->name, method->name_length));
+}
+
+/* An idle worker of the thread pool runs no method of the program. */
+static bool runs_program(const struct stack *stack)
+{
+    for (size_t i = 0; i < stack->frames.count; i++)
+        if (is_of_program(&stack->frames.items[i].shared->method))
+            return true;
+    return false;
+}
+
+/* The innermost method of the program whose name is known. */
 static const struct cdacq_method *waiting_method(const struct stack *stack)
 {
     for (size_t i = 0; stack && i < stack->frames.count; i++) {
         const struct cdacq_method *method = &stack->frames.items[i].shared->method;
-        if (method->answer == CDACQ_ANSWER_MANAGED && method->name && method->name_length &&
-            !signature_is_of_framework(method->name, method->name_length))
+        if (method->name_length && is_of_program(method))
             return method;
     }
     return NULL;
 }
 
-static bool is_deadlocked(const struct report *report, int tid)
+static int compare_tids(const void *a, const void *b)
 {
-    for (size_t i = 0; i < report->deadlocks.count; i++)
-        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
-            if (report->deadlocks.items[i]->waits[k]->tid == tid)
-                return true;
-    return false;
+    int x = *(const int *)a, y = *(const int *)b;
+    return x < y ? -1 : x > y;
 }
 
-/* An idle worker runs no method of the program. */
-static bool is_of_starved_pool(const struct report *report, const struct stack *stack,
-                               const struct stack_thread *thread)
+void report_list_deadlocked(struct report *report)
 {
-    return report->pool.starves && thread->is_pool_worker && waiting_method(stack);
+    struct report_tids *tids = &report->deadlocked;
+    for (size_t i = 0; i < report->deadlocks.count; i++)
+        for (size_t k = 0; k < report->deadlocks.items[i]->count; k++)
+            if (!report_tids_append(tids, report->deadlocks.items[i]->waits[k]->tid))
+                out_of_memory();
+    if (tids->count)
+        qsort(tids->items, tids->count, sizeof *tids->items, compare_tids);
+}
+
+static bool is_deadlocked(const struct report *report, int tid)
+{
+    const struct report_tids *tids = &report->deadlocked;
+    size_t first = lower_bound(i, tids->count, tids->items[i] < tid);
+    return first < tids->count && tids->items[first] == tid;
+}
+
+/* How many workers of a thread pool that starves have the stack and run a work item. */
+static size_t count_starved(const struct report *report, const struct stack *stack)
+{
+    size_t count = 0;
+    for (size_t i = 0; report->pool.starves && i < stack->threads.count; i++)
+        count += stack->threads.items[i].is_of_pool;
+    return count && runs_program(stack) ? count : 0;
 }
 
 bool report_hangs(const struct report *report, const struct stack *stack)
 {
-    for (size_t i = 0; i < stack->threads.count; i++) {
-        const struct stack_thread *thread = &stack->threads.items[i];
-        if (is_deadlocked(report, thread->tid) || is_of_starved_pool(report, stack, thread))
+    for (size_t i = 0; i < stack->threads.count; i++)
+        if (is_deadlocked(report, stack->threads.items[i].tid))
             return true;
-    }
-    return false;
+    return count_starved(report, stack) > 0;
 }
 
 /* ---- The signature ---- */
@@ -57,22 +89,39 @@ struct deadlocked {
     unsigned count;
 };
 
-static const struct stack *stack_of(const struct report *report, int tid)
+/* The stack of a thread; a list is sorted by `tid`. */
+struct thread_stack {
+    int tid;
+    const struct stack *stack;
+};
+
+DEFINE_VECTOR(thread_stacks, struct thread_stack);
+
+static struct thread_stacks list_stacks(const struct report *report)
 {
+    struct thread_stacks ret = {0};
     for (size_t i = 0; i < report->stacks.list.count; i++) {
-        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
-        for (size_t k = 0; k < threads->count; k++)
-            if (threads->items[k].tid == tid)
-                return report->stacks.list.items[i];
+        const struct stack *stack = report->stacks.list.items[i];
+        for (size_t k = 0; k < stack->threads.count; k++)
+            if (!thread_stacks_append(&ret, (struct thread_stack){stack->threads.items[k].tid, stack}))
+                out_of_memory();
     }
-    return NULL;
+    if (ret.count)
+        qsort(ret.items, ret.count, sizeof *ret.items, compare_tids); /* which is the first member */
+    return ret;
 }
 
-static struct deadlocked describe(const struct report *report, const struct cdacq_deadlock *deadlock)
+static const struct stack *stack_of(const struct thread_stacks *stacks, int tid)
+{
+    size_t first = lower_bound(i, stacks->count, stacks->items[i].tid < tid);
+    return first < stacks->count && stacks->items[first].tid == tid ? stacks->items[first].stack : NULL;
+}
+
+static struct deadlocked describe(const struct thread_stacks *stacks, const struct cdacq_deadlock *deadlock)
 {
     struct deadlocked ret = {.count = 0};
     for (size_t i = 0; i < deadlock->count && ret.count < DEADLOCK_METHODS; i++) {
-        const struct cdacq_method *method = waiting_method(stack_of(report, deadlock->waits[i]->tid));
+        const struct cdacq_method *method = waiting_method(stack_of(stacks, deadlock->waits[i]->tid));
         unsigned at = ret.count;
         if (!method)
             continue;
@@ -98,12 +147,14 @@ static bool precedes(const struct deadlocked *a, const struct deadlocked *b)
 static void write_deadlock(const struct report *report)
 {
     struct output *out = report->answers.out;
-    struct deadlocked first = describe(report, report->deadlocks.items[0]);
+    struct thread_stacks stacks = list_stacks(report);
+    struct deadlocked first = describe(&stacks, report->deadlocks.items[0]);
     for (size_t i = 1; i < report->deadlocks.count; i++) {
-        struct deadlocked other = describe(report, report->deadlocks.items[i]);
+        struct deadlocked other = describe(&stacks, report->deadlocks.items[i]);
         if (precedes(&other, &first))
             first = other;
     }
+    thread_stacks_deinit(&stacks);
     output_literal(out, "deadlock");
     for (unsigned i = 0; i < first.count; i++) {
         output_literal(out, i ? " <> " : ": ");
@@ -128,10 +179,8 @@ static void collect_workers(const struct report *report, struct waiting_workers_
 {
     for (size_t i = 0; i < report->stacks.list.count; i++) {
         const struct stack *stack = report->stacks.list.items[i];
-        struct waiting_workers workers = {.method = waiting_method(stack)};
-        for (size_t k = 0; k < stack->threads.count; k++)
-            workers.count += is_of_starved_pool(report, stack, &stack->threads.items[k]);
-        if (workers.count && !waiting_workers_list_append(ret, workers))
+        const struct waiting_workers workers = {waiting_method(stack), count_starved(report, stack)};
+        if (workers.method && workers.count && !waiting_workers_list_append(ret, workers))
             out_of_memory();
     }
 }
