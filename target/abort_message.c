@@ -2,6 +2,8 @@
 
 #include "target/image.h"
 
+enum { LIBRARIES_MAX = 16 }; /* a process has one, or few in namespaces of their own */
+
 /* libc.so.6, and libc-2.31.so as it was called before glibc 2.34. */
 static bool is_libc(const struct mapping *mapping)
 {
@@ -12,7 +14,7 @@ static bool is_libc(const struct mapping *mapping)
 /* The variable has the address of a struct: the size of its memory in an unsigned int, then the text. */
 static bool read_text(struct target *target, const struct image *image, uint64_t variable, char *ret, size_t size)
 {
-    struct reader reader;
+    CLEANUP_READER struct reader reader;
     CLEANUP_FREE char *text = NULL;
     reader_init(&reader, target, elf_word_size(image->elf), image->elf.big);
     uint64_t message = read_pointer(&reader, variable);
@@ -36,10 +38,12 @@ bool abort_message_read(struct target *target, char *ret, size_t size)
 {
     struct image image;
     uint64_t variable, variable_size;
+    unsigned count = 0;
     if (target_list_mappings(target, NULL) < 0)
         return false;
-    for (size_t i = 0; i < target->mapping_count; i++)
-        if (is_libc(&target->mappings[i]) && image_open(target, &target->mappings[i], &image, NULL) == CDACQ_OK &&
+    for (size_t i = 0; i < target->mapping_count && count < LIBRARIES_MAX; i++)
+        if (is_libc(&target->mappings[i]) && ++count &&
+            image_open(target, &target->mappings[i], &image, NULL) == CDACQ_OK &&
             image_find_symbol(&image, "__abort_msg", &variable, &variable_size) &&
             variable_size == elf_word_size(image.elf) && is_confirmed(&image))
             return read_text(target, &image, variable, ret, size);
