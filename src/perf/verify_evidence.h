@@ -26,7 +26,7 @@ enum code_lifetime {
     CODE_LIFETIME_RELEASABLE, /* it may have been released */
 };
 
-/* Finds it at the record's start. */
+/* Finds what the target has at the record's start. */
 void evidence_find(struct cdacq_session *session, const struct file_record *record, struct evidence *ret);
 
 /* Whether the record is of the code that the target has. */
