@@ -160,14 +160,14 @@ static enum cdacq_status no_runtime(const struct cdacq_target *target, struct cd
         *err = target->runtimes.problem;
         return err->status;
     }
-    char name[32] = "the target";
+    char name[32] = "the target", path[160];
     if (target->target->kind == CDACQ_TARGET_PROCESS)
         snprintf(name, sizeof name, "process %d", target->target->pid);
     if (target->runtimes.native_path)
         return error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
                          "no .NET runtime in %s that cdacq reads: %s was compiled by NativeAOT, and publishes no "
                          "contract descriptor",
-                         name, target->runtimes.native_path);
+                         name, error_printable(path, sizeof path, target->runtimes.native_path));
     if (target->target->mapping_count)
         return error_set(err, CDACQ_ERR_NO_RUNTIME, 0,
                          "no .NET runtime in %s: none of its %zu file mappings is libcoreclr.so or exports a contract "

@@ -270,7 +270,6 @@ START_TEST(a_native_aot_application)
 }
 END_TEST
 
-/* One that publishes ExecutionManager is read: Modules, MethodDescs and images with code are not needed for that. */
 /* Up to .NET 10, NativeAOT publishes no descriptor. */
 START_TEST(a_native_aot_application_without_a_descriptor)
 {
@@ -286,6 +285,21 @@ START_TEST(a_native_aot_application_without_a_descriptor)
 }
 END_TEST
 
+START_TEST(a_native_aot_application_with_a_long_path)
+{
+    char path[1024] = "/mock/";
+    memset(path + strlen(path), 'a', sizeof path - strlen(path) - 1);
+    path[sizeof path - 1] = '\0';
+    struct mock_publish_options publish = {.path = path, .symbols = MOCK_SYMBOLS_NATIVE};
+    struct host host = make_host(_i, 0, 2, &publish);
+    struct cdacq_error error;
+    ck_assert_int_eq(mock_open_fails(host.mock, NULL, &error), CDACQ_ERR_NO_RUNTIME);
+    assert_said(error.message, " was compiled by NativeAOT, and publishes no contract descriptor");
+    mock_destroy(host.mock);
+}
+END_TEST
+
+/* One that publishes ExecutionManager is read: Modules, MethodDescs and images with code are not needed for that. */
 START_TEST(native_aot_with_an_execution_manager)
 {
     static const char *const hidden[] = {
@@ -756,6 +770,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, the_tool_on_two_runtimes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_native_aot_application, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_native_aot_application_without_a_descriptor, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_native_aot_application_with_a_long_path, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, native_aot_with_an_execution_manager, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_native_aot_library, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_coreclr_without_execution_manager, 0, ARCH_COUNT);
