@@ -29,6 +29,7 @@
  *    structs that it provides, also in those that a call fills. The library writes no more than that many bytes and
  *    sets fields that it does not know to zero, so fields can be added without breaking callers. A size that is not set
  *    is CDACQ_ERR_ARGUMENT.
+ *  - Flags are sets of the bits of an enum. A bit that the library does not know is CDACQ_ERR_ARGUMENT.
  *  - The first parameter is the handle that the function is named after. Outputs come last, then `err`.
  *  - A visitor returns 0 to continue. Any other value ends the visit with CDACQ_STOPPED. What its argument points to is
  *    valid until it returns, unless the struct says otherwise. It may use the session, unless the function says

@@ -22,6 +22,11 @@ enum cdacq_status error_check_path(const char *path, struct cdacq_error *err)
     return path && path[0] ? CDACQ_OK : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no path, or an empty one");
 }
 
+enum cdacq_status error_check_flags(unsigned flags, unsigned known, struct cdacq_error *err)
+{
+    return flags & ~known ? error_set(err, CDACQ_ERR_ARGUMENT, 0, "unknown flags: 0x%x", flags & ~known) : CDACQ_OK;
+}
+
 /* Copies a string, escaped and cut between two characters. */
 static void copy_escaped(char *buffer, size_t size, const char *string, enum escape_form form)
 {

@@ -15,6 +15,9 @@ enum cdacq_status error_set(struct cdacq_error *err, enum cdacq_status status, u
 /* Fails with ARGUMENT if a path is NULL or empty: it is what people give. */
 enum cdacq_status error_check_path(const char *path, struct cdacq_error *err);
 
+/* Fails with ARGUMENT if a bit is set that is not `known`: a later version may give it a meaning. */
+enum cdacq_status error_check_flags(unsigned flags, unsigned known, struct cdacq_error *err);
+
 /*
  * Copies a string of the target, a file or the user into a buffer for a message, escaped as ESCAPE_DATA and cut between
  * two characters where it does not fit. Returns the buffer.

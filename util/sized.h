@@ -31,7 +31,7 @@ static inline enum cdacq_status sized_check_least(const void *sized, size_t leas
     size_t size = sized ? sized_size(sized) : 0;
     return LIKELY(size >= least && size <= SIZED_MAX)
                ? CDACQ_OK
-               : error_set(err, CDACQ_ERR_ARGUMENT, 0, "%s: size is not set", name);
+               : error_set(err, CDACQ_ERR_ARGUMENT, 0, "%s: %s", name, sized ? "size is not set" : "NULL");
 }
 
 static inline enum cdacq_status sized_check(const void *sized, const char *name, struct cdacq_error *err)

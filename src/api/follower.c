@@ -20,6 +20,9 @@ enum cdacq_status cdacq_follower_create(struct cdacq_target *target, unsigned fl
 {
     if (!target || target->target->kind != CDACQ_TARGET_PROCESS || !target->target->changes)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "only a process that runs can be followed");
+    enum cdacq_status status = error_check_flags(flags, JITDUMP_WRITE_FLAGS, err);
+    if (status < 0)
+        return status;
     struct cdacq_follower *follower = calloc(1, sizeof *follower);
     if (!follower)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");

@@ -240,7 +240,8 @@ enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, uns
                                               int (*visit)(const struct cdacq_method *method, void *context),
                                               void *context, struct cdacq_error *err)
 {
-    return session_visit_methods(session, flags, NULL, visit, context, err);
+    enum cdacq_status status = error_check_flags(flags, VISIT_FLAGS, err);
+    return status < 0 ? status : session_visit_methods(session, flags, NULL, visit, context, err);
 }
 
 enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,

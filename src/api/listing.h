@@ -6,6 +6,12 @@
 
 #include "src/api/handles.h"
 
+/* All flags of a listing, and those of a jitdump, which adds its own. */
+enum {
+    VISIT_FLAGS = CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL | CDACQ_VISIT_R2R_NONE,
+    JITDUMP_WRITE_FLAGS = VISIT_FLAGS | CDACQ_WRITE_DEBUG | CDACQ_WRITE_SAMPLY,
+};
+
 /* Which parts of the code of a running process are visited. */
 struct listing_filter {
     bool (*wants)(void *context, const struct code_range *range, uint64_t begin);

@@ -359,8 +359,11 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
     struct cdacq_thread copy;
     struct thread_data data;
     struct registers first;
+    enum cdacq_status status = error_check_flags(flags, CDACQ_FRAMES_EXPLICIT | CDACQ_FRAMES_CALLER, err);
+    if (status < 0)
+        return status;
     session_begin_question(session);
-    enum cdacq_status status = take_thread(session, thread, &copy, &data, err);
+    status = take_thread(session, thread, &copy, &data, err);
     if (status >= 0)
         status = take_registers(registers ? registers : copy.registers, &first, err);
     if (status < 0)

@@ -97,6 +97,11 @@ void cdacq_target_close(struct cdacq_target *target)
 }
 
 /* Copies the caller's options; fields that its struct lacks are zero. */
+enum {
+    OPEN_FLAGS = CDACQ_OPEN_STOP | CDACQ_OPEN_RECORD | CDACQ_OPEN_DEBUGINFOD | CDACQ_OPEN_PARTIAL | CDACQ_OPEN_PREAD |
+                 CDACQ_OPEN_KEEP,
+};
+
 static enum cdacq_status take_options(const struct cdacq_options *options, struct cdacq_options *ret,
                                       struct cdacq_error *err)
 {
@@ -108,7 +113,7 @@ static enum cdacq_status take_options(const struct cdacq_options *options, struc
     if ((unsigned)ret->names > CDACQ_NAMES_SOURCE)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "struct cdacq_options: no such style of names: %u",
                          (unsigned)ret->names);
-    return CDACQ_OK;
+    return error_check_flags(ret->flags, OPEN_FLAGS, err);
 }
 
 static struct cdacq_target *target_new(const struct cdacq_options *options, struct cdacq_error *err)

@@ -2,12 +2,11 @@
 
 #include <stdio.h>
 
+#include "src/api/listing.h"
+
 DEFINE_VECTOR_FUNCTIONS(code_symbols, struct code_symbol);
 
-enum {
-    TRIES = 4, /* of reading a method that a running process may free */
-    VISIT_FLAGS = CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL | CDACQ_VISIT_R2R_NONE,
-};
+enum { TRIES = 4 }; /* of reading a method that a running process may free */
 
 static void leave_out(struct elf_code *code, const struct cdacq_method *method, const char *why)
 {

@@ -255,6 +255,8 @@ static enum cdacq_status write_elf(struct cdacq_session *session, const char *pa
     struct code_file file = {.symbol_table.big_endian = session->target->descriptor_info.big_endian};
     elf_code_init(&file.code, session, path, flags);
     enum cdacq_status status = sized_check(ret, "struct cdacq_written", err);
+    if (status >= 0)
+        status = error_check_flags(flags, VISIT_FLAGS | CDACQ_ELF_CODE, err);
     if (sized_check(sink, "struct cdacq_sink", NULL) >= 0)
         sized_copy(&file.code.sink, sink, sink->size);
     if (status >= 0 && !file.code.sink.write)

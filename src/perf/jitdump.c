@@ -9,6 +9,8 @@ enum cdacq_status cdacq_jitdump_open(const char *path, unsigned flags, struct cd
                                      struct cdacq_error *err)
 {
     enum cdacq_status status = error_check_path(path, err);
+    if (status >= 0)
+        status = error_check_flags(flags, CDACQ_JITDUMP_FOLLOW | CDACQ_JITDUMP_CODE, err);
     if (status < 0)
         return status;
     struct cdacq_jitdump *jitdump = calloc(1, sizeof *jitdump);

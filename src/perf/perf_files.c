@@ -360,7 +360,7 @@ static enum cdacq_status write_file(struct writing *writing, unsigned flags, con
         put_header(writing);
     session->visits++; /* the listing is of the question that has begun */
     if (!writing->stopped)
-        status = cdacq_session_visit_methods(session, flags, write_code, writing, err);
+        status = session_visit_methods(session, flags, NULL, write_code, writing, err);
     session->visits--;
     bool any = writing->written.methods + writing->written.stubs > 0;
     bool is_part = any && listing_is_part(status);
@@ -377,7 +377,8 @@ enum cdacq_status cdacq_session_write_perf_map(struct cdacq_session *session, un
                                                struct cdacq_error *err)
 {
     struct writing writing = {.session = session, .put = put_line};
-    return write_file(&writing, flags, sink, ret, "perf map", err);
+    enum cdacq_status status = error_check_flags(flags, VISIT_FLAGS, err);
+    return status < 0 ? status : write_file(&writing, flags, sink, ret, "perf map", err);
 }
 
 enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, unsigned flags,
@@ -385,13 +386,16 @@ enum cdacq_status cdacq_session_write_jitdump(struct cdacq_session *session, uns
                                               struct cdacq_error *err)
 {
     struct jitdump_debug debug;
+    enum cdacq_status status = error_check_flags(flags, JITDUMP_WRITE_FLAGS, err);
+    if (status < 0)
+        return status;
     jitdump_debug_init(&debug, session);
     debug.with_samply = flags & (unsigned)CDACQ_WRITE_SAMPLY;
     struct writing writing = {.session = session,
                               .put = put_load,
                               .with_bytes = true,
                               .debug = flags & (unsigned)CDACQ_WRITE_DEBUG ? &debug : NULL};
-    enum cdacq_status status = write_file(&writing, flags, sink, ret, "jitdump", err);
+    status = write_file(&writing, flags, sink, ret, "jitdump", err);
     jitdump_debug_deinit(&debug);
     return status;
 }

@@ -266,6 +266,56 @@ START_TEST(a_path_is_needed)
 }
 END_TEST
 
+static int ignore_bytes(const void *bytes, size_t size, void *context)
+{
+    (void)bytes, (void)size, (void)context;
+    return 0;
+}
+
+static int ignore_method(const struct cdacq_method *method, void *context)
+{
+    (void)method, (void)context;
+    return 0;
+}
+
+static int ignore_frame(const struct cdacq_frame *frame, void *context)
+{
+    (void)frame, (void)context;
+    return 0;
+}
+
+#define CHECK_UNKNOWN(call)                                       \
+    do {                                                          \
+        ck_assert_int_eq(call, CDACQ_ERR_ARGUMENT);               \
+        ck_assert_str_eq(error.message, "unknown flags: 0x8000"); \
+    } while (0)
+
+START_TEST(unknown_flags_are_refused)
+{
+    const unsigned bit = 1u << 15;
+    struct sample_process sample = sample_build(0, 2, 2, true);
+    mock_publish(sample.mock, NULL);
+    struct cdacq_target *target = mock_open(sample.mock, CARRIER_MEMORY, NULL), *other = NULL;
+    struct cdacq_session *session = NULL;
+    struct cdacq_jitdump *jitdump = NULL;
+    const struct cdacq_sink sink = {.size = sizeof sink, .write = ignore_bytes};
+    struct cdacq_written written = {.size = sizeof written};
+    const struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_KEEP | bit};
+    ck_assert_int_eq(cdacq_session_create(target, &session, &error), CDACQ_OK);
+    CHECK_UNKNOWN(cdacq_target_open_core("/nowhere", &options, &other, &error));
+    CHECK_UNKNOWN(cdacq_session_visit_methods(session, CDACQ_VISIT_STUBS | bit, ignore_method, NULL, &error));
+    CHECK_UNKNOWN(cdacq_session_visit_frames(session, NULL, NULL, bit, ignore_frame, NULL, &error));
+    CHECK_UNKNOWN(cdacq_session_write_perf_map(session, bit, &sink, &written, &error));
+    CHECK_UNKNOWN(cdacq_session_write_jitdump(session, CDACQ_WRITE_DEBUG | bit, &sink, &written, &error));
+    CHECK_UNKNOWN(cdacq_session_write_elf(session, CDACQ_ELF_CODE | bit, &sink, &written, &error));
+    CHECK_UNKNOWN(cdacq_session_write_elf_of_file(session, "/nowhere", bit, &sink, &written, &error));
+    CHECK_UNKNOWN(cdacq_jitdump_open("/nowhere", CDACQ_JITDUMP_CODE | bit, &jitdump, &error));
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    sample_destroy(&sample);
+}
+END_TEST
+
 START_TEST(the_host_describes_what_opening_needs)
 {
     struct needs needs = {.length = 3};
@@ -633,6 +683,7 @@ static Suite *suite(void)
         what_the_host_finds_is_checked,
         the_host_describes_a_file_that_is_needed,
         a_path_is_needed,
+        unknown_flags_are_refused,
         the_host_describes_what_opening_needs,
         own_paths_are_not_looked_at,
         machine_and_pid,

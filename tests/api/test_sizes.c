@@ -269,6 +269,13 @@ START_TEST(sizes_that_are_none)
 }
 END_TEST
 
+START_TEST(no_struct)
+{
+    ck_assert_int_eq(cdacq_target_get_info(target, NULL, &error), CDACQ_ERR_ARGUMENT);
+    ck_assert_str_eq(error.message, "struct cdacq_target_info: NULL");
+}
+END_TEST
+
 /* The first element's size is the distance to the next element; the library writes the sizes of the others. */
 START_TEST(arrays_of_methods)
 {
@@ -364,6 +371,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, older_and_newer_callers, 0, ARRAY_SIZE(filled));
     tcase_add_loop_test(tc, sizes_that_are_none, 0, ARRAY_SIZE(filled));
+    tcase_add_test(tc, no_struct);
     tcase_add_test(tc, arrays_of_methods);
     tcase_add_test(tc, items_of_visitors);
     suite_add_tcase(s, tc);
