@@ -98,11 +98,6 @@ struct cdacq_task {
      */
     const char *method;
     int tid; /* the thread that runs it; 0: none, or not known */
-    /*
-     * What its async method awaited has completed, but the rest of the method has not begun: it is queued, to the
-     * thread pool, a SynchronizationContext or a TaskScheduler. False also if that is not known.
-     */
-    bool has_pending_continuation;
 };
 
 /* What a thread waits for. */
@@ -130,6 +125,11 @@ struct cdacq_wait {
     size_t task_count;
     enum cdacq_wait_endless endless;
     uint32_t readers; /* of CDACQ_WAIT_ENTER: the threads that hold a ReaderWriterLockSlim to read */
+    /*
+     * What the async method of the last of `tasks` awaited has completed, but the rest of the method has not begun: it
+     * is queued, to the thread pool, a SynchronizationContext or a TaskScheduler. False also if that is not known.
+     */
+    bool has_pending_continuation;
 };
 
 /*

@@ -500,12 +500,13 @@ Lock = struct(
     ("thin", c_bool), ("owner_id", c_uint32), ("owner", c_uint64), ("owner_tid", c_int), ("recursion", c_uint32),
     ("waiters", c_uint32), ("sync_block", c_uint64), ("readers", c_uint32))
 Task = struct("cdacq_task", ("size", c_size_t), ("object", c_uint64), ("type", c_char_p), ("status", c_char_p),
-              ("method", c_char_p), ("tid", c_int), ("has_pending_continuation", c_bool))
+              ("method", c_char_p), ("tid", c_int))
 Wait = struct(
     "cdacq_wait", ("size", c_size_t), ("kind", c_int), ("by", c_int), ("tid", c_int), ("thread", c_uint64),
     ("managed_id", c_uint32), ("name", c_char_p), ("object", c_uint64), ("type", c_char_p), ("has_timeout", c_bool),
     ("timeout", c_int32), ("blocker_tid", c_int), ("blocker_id", c_uint32), ("blocker_name", c_char_p),
-    ("tasks", c_void_p), ("task_count", c_size_t), ("endless", c_int), ("readers", c_uint32))
+    ("tasks", c_void_p), ("task_count", c_size_t), ("endless", c_int), ("readers", c_uint32),
+    ("has_pending_continuation", c_bool))
 ThreadPool = struct(
     "cdacq_thread_pool", ("size", c_size_t), ("object", c_uint64), ("workers", c_uint32), ("busy", c_uint32),
     ("waiting", c_uint32), ("has_limits", c_bool), ("min_workers", c_uint32), ("max_workers", c_uint32),

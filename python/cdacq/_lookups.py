@@ -49,7 +49,8 @@ def _wait(address: int) -> records.Wait:
         item.managed_id, _decode.text(item.name), item.object, _decode.text(item.type),
         item.timeout if item.has_timeout else None, item.blocker_tid, item.blocker_id,
         _decode.text(item.blocker_name), tasks,
-        {_abi.WaitEndless.YES: True, _abi.WaitEndless.NO: False}.get(item.endless), item.readers)
+        {_abi.WaitEndless.YES: True, _abi.WaitEndless.NO: False}.get(item.endless), item.readers,
+        bool(item.has_pending_continuation))
 
 
 def _deadlock(address: int) -> list[records.Wait]:

@@ -374,8 +374,6 @@ class Task(NamedTuple):
     status: str | None
     method: str | None
     tid: int
-    has_pending_continuation: bool
-    """What its async method awaited has completed, but the rest of the method has not begun to run."""
 
 
 class Wait(NamedTuple):
@@ -399,6 +397,8 @@ class Wait(NamedTuple):
     """It has no timeout, and no CancellationToken ends it; None: not known."""
     readers: int
     """Threads that hold the ReaderWriterLockSlim to read; 0 for other waits."""
+    has_pending_continuation: bool
+    """What the async method of the last task awaited has completed, but the rest of the method has not begun to run."""
 
 
 class ThreadPool(NamedTuple):

@@ -167,7 +167,7 @@ void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait 
                (!is_new || described_tasks_append(&tasks, describe(graph, task, &wait->blocker)));
         uint64_t next = is_new && wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
         if (is_new && room && !next && wait->blocker == NO_THREAD)
-            tasks.items[tasks.count - 1].has_pending_continuation = has_pending_continuation(graph, task);
+            wait->wait.has_pending_continuation = has_pending_continuation(graph, task);
         task = next;
     }
     if (room && task)

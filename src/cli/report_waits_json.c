@@ -45,7 +45,6 @@ static void write_task(struct json_writer *w, const struct cdacq_task *task)
     json_string(w, "status", task->status);
     json_note(w, "method", task->method);
     json_known_number(w, "tid", task->tid > 0, (uint64_t)task->tid);
-    json_bool(w, "pending_continuation", task->has_pending_continuation);
     json_end_object(w);
 }
 
@@ -69,6 +68,7 @@ static int write_wait(const struct cdacq_wait *wait, void *context)
     for (size_t i = 0; i < wait->task_count; i++)
         write_task(w, &wait->tasks[i]);
     json_end_array(w);
+    json_bool(w, "pending_continuation", wait->has_pending_continuation);
     json_end_object(w);
     return output_failed(w->out);
 }

@@ -99,7 +99,7 @@ static void put_tasks(struct output *out, const struct cdacq_wait *wait)
             output_text_between(out, ", ", task->status, "");
         if (task->tid)
             output_printf(out, ", run by TID %d", task->tid);
-        if (task->has_pending_continuation)
+        if (wait->has_pending_continuation && i + alike == wait->task_count)
             output_literal(out, ": what it awaited has completed, but the rest of it has not begun to run");
         if (alike > 1)
             output_printf(out, " (%zu of them in a row)", alike);

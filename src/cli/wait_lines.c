@@ -13,8 +13,7 @@ const char *wait_lines_task(const struct cdacq_task *task)
 
 bool wait_lines_tasks_alike(const struct cdacq_task *a, const struct cdacq_task *b)
 {
-    return a->tid == b->tid && a->has_pending_continuation == b->has_pending_continuation &&
-           strcmp(wait_lines_task(a), wait_lines_task(b)) == 0 &&
+    return a->tid == b->tid && strcmp(wait_lines_task(a), wait_lines_task(b)) == 0 &&
            strcmp(a->status ? a->status : "", b->status ? b->status : "") == 0;
 }
 
@@ -33,12 +32,11 @@ static int compare_tasks(const struct cdacq_wait *a, const struct cdacq_wait *b)
 {
     int order = compare_texts(a->type, b->type);
     order = order ? order : compare_numbers(a->task_count, b->task_count);
+    order = order ? order : compare_numbers(a->has_pending_continuation, b->has_pending_continuation);
     for (size_t i = 0; i < a->task_count && !order; i++) {
         order = compare_texts(wait_lines_task(&a->tasks[i]), wait_lines_task(&b->tasks[i]));
         order = order ? order : compare_texts(a->tasks[i].status, b->tasks[i].status);
         order = order ? order : compare_numbers((uint64_t)a->tasks[i].tid, (uint64_t)b->tasks[i].tid);
-        order =
-            order ? order : compare_numbers(a->tasks[i].has_pending_continuation, b->tasks[i].has_pending_continuation);
     }
     return order;
 }

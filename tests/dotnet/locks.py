@@ -160,8 +160,8 @@ def compare_chains(facts, report, whole):
             expected = [one and right for one, right in zip(found, expected)]
         if found != expected:
             wrong.append(f"{name} waits for {found}")
-        pending = [task["pending_continuation"] for task in wait["tasks"]] if wait else []
-        if whole and pending != [False] * (len(pending) - 1) + [name in facts.pending] or not whole and any(pending) and name not in facts.pending:
+        pending = bool(wait) and wait["pending_continuation"]
+        if pending and name not in facts.pending or whole and not pending and name in facts.pending:
             wrong.append(f"{name} waits for what has been queued: {pending}")
     return wrong
 
