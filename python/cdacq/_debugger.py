@@ -192,6 +192,10 @@ class Debugger:
         """The kernel's id of the thread that the user has selected."""
         raise NotImplementedError
 
+    def died(self) -> tuple[int, int] | None:
+        """The kernel's id of the thread that died and the signal that it died of; None: nothing shows that one did."""
+        return None
+
     def registers(self, tid: int) -> dict[int, int]:
         """The registers of a thread's innermost frame, by their DWARF numbers."""
         raise NotImplementedError
@@ -214,16 +218,17 @@ class Debugger:
         if self._failure:
             raise self._failure
         if self._target is None:
-            threads = [MemoryThread(tid, name=name) for tid, name in self.thread_ids()]
             try:
-                self._target = open(callbacks=Memory(read=self.read, mappings=self.mappings(), pid=self.pid,
-                                                     elf_machine=self.machine, threads=threads,
-                                                     held=self.held()),
-                                    find_file=self.find_file)
+                self._target = self._open([MemoryThread(tid, name=name) for tid, name in self.thread_ids()])
             except Error as error:
                 self._failure = error
                 raise
         return self._target
+
+    def _open(self, threads: list[MemoryThread]) -> Target:
+        return open(callbacks=Memory(read=self.read, mappings=self.mappings(), pid=self.pid, elf_machine=self.machine,
+                                     threads=threads, held=self.held()),
+                    find_file=self.find_file)
 
     def find_file(self, need: Any) -> str | None:
         """Files are where the process has them, below the roots; PDBs are looked for beside their modules, too."""
@@ -362,27 +367,39 @@ class Debugger:
                 yield f"     ... cannot unwind further: {error}"
             yield ""
 
+    def _ending(self) -> Iterator[str]:
+        """How the process ended, which the registers of the thread that died lead to. They are taken once there is a
+        target: the debugger may need it to find them."""
+        died = self.died()
+        if died is None:
+            return
+        try:
+            thread = MemoryThread(died[0], registers=self.registers(died[0]), signal=died[1], died=True)
+            with self._open([thread]) as target:
+                words, flaws = target.last_words_and_flaws()
+                end = target.end()
+                title = "The runtime ended the process and wrote:"
+                if end.kind == EndKind.TERMINATED:
+                    title = (f"C++ ended the process (std::terminate). The last exception of TID {end.tid}, which may have been "
+                             "handled before:")
+                    words, flaws = target.exception(end.exception).text_and_flaws()
+                if words:
+                    yield from ("", title, *words.splitlines(), *flaws_text(flaws, target.text_verified))
+        except Error as error:
+            yield from ("", f"How the process ended cannot be read: {error}")
+
     def report(self, arguments: list[str]) -> Iterator[str]:
         """cdacq report: the runtime, how it ended the process, the exceptions, and the managed stacks."""
         target = self.target()
         info = target.info
         yield f".NET {info.runtime_version or info.runtime_release or '?'} ({info.runtime_path})"
-        words = ""
-        try:
-            words, flaws = target.last_words_and_flaws()
-            if words:
-                yield from ("", "The runtime ended the process and wrote:", *words.splitlines(), *flaws_text(flaws, target.text_verified))
-            end = target.end()
-            if end.kind == EndKind.TERMINATED:
-                yield from ("", f"C++ ended the process (std::terminate). The last exception of TID {end.tid}, which may have been handled before:",
-                            *self._exception(end.exception))
-        except Error as error:
-            yield from ("", f"What the runtime wrote as it ended the process cannot be read: {error}")
+        ending = list(self._ending())
+        yield from ending
         stacks: dict[tuple[str, ...], list[int]] = {}
         for thread in self.threads().values():
             if not thread.thread:
                 continue
-            if thread.exception_address and not words:
+            if thread.exception_address and not ending:
                 yield from ("", f"TID {thread.tid} has the exception:", *self._exception(thread.exception_address))
             frames, error = self.frames(thread.tid)
             lines = [("? " if frame.by == FrameSource.GUESS else "") + frame_text(frame).split(" ", 1)[1].strip()

@@ -86,6 +86,10 @@ class _Gdb(Debugger):
         return [(_tid(thread), thread.name) for thread in sorted(gdb.selected_inferior().threads(),
                                                                  key=lambda thread: thread.num)]
 
+    def died(self) -> tuple[int, int] | None:
+        signal, threads = gdb.convenience_variable("_exitsignal"), self.thread_ids()
+        return (threads[0][0], int(signal)) if self._held is not None and signal is not None and threads else None
+
     def selected_thread_id(self) -> int:
         thread = gdb.selected_thread()
         if thread is None:

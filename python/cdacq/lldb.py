@@ -141,6 +141,12 @@ class _Lldb(Debugger):
     def thread_ids(self):
         return [(thread.GetThreadID(), thread.GetName()) for thread in self.process]
 
+    def died(self):
+        for thread in self.process if self._is_core() else ():
+            if thread.GetStopReason() == lldb.eStopReasonSignal and thread.GetStopReasonDataAtIndex(0):
+                return thread.GetThreadID(), thread.GetStopReasonDataAtIndex(0)
+        return None
+
     def selected_thread_id(self):
         return self.process.GetSelectedThread().GetThreadID()
 

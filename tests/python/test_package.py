@@ -242,6 +242,36 @@ class Stacks(unittest.TestCase):
         self.assertTrue(set("  ? " + line[2:] for line in managed) <= set(doubtful))
         self.assertIn("  ... cannot unwind further: no memory", doubtful)
 
+    def test_debugger_report_of_the_end(self):
+        """With the registers of the thread that died, the report has what the runtime wrote."""
+        class OfACore(_debugger.Debugger):
+            opened = None
+
+            def target(self):
+                return target
+
+            def died(self):
+                return target.threads()[0].tid, 6
+
+            def registers(self, tid):
+                return target.threads()[0].registers
+
+            def _open(self, threads):
+                self.opened = threads
+                return cdacq.open(core)
+
+            def frames(self, tid):
+                return [], None
+
+        core = python_support.fixture("crash-net10-x64")
+        with cdacq.open(core) as target:
+            shown = OfACore()
+            lines = list(shown.report([]))
+            self.assertEqual([(thread.tid, thread.signal, thread.died, thread.registers) for thread in shown.opened],
+                             [(target.threads()[0].tid, 6, True, target.threads()[0].registers)])
+            self.assertEqual(lines[1:3], ["", "The runtime ended the process and wrote:"])
+            self.assertEqual("\n".join(lines[3:])[:len(target.last_words().rstrip())], target.last_words().rstrip())
+
     def test_frames_from_registers(self):
         with cdacq.open(CRASH) as target:
             thread = target.threads()[0]
