@@ -54,19 +54,27 @@ bool ending_form_name(struct cdacq_session *session, const struct metadata *core
     return name.unverified;
 }
 
-static bool has_name(struct ending *ending, uint64_t method_desc, const char *prefix)
+/* Whether the method's name begins with one of the prefixes. */
+static bool has_name_of(struct ending *ending, uint64_t method_desc, const char *const *prefixes, size_t count)
 {
     struct text name;
+    bool equal = false;
     (void)ending_form_name(ending->session, ending_core_library(ending->session), method_desc, &name);
-    bool equal = name.length && strncmp(name.data, prefix, strlen(prefix)) == 0;
+    for (size_t i = 0; name.length && i < count && !equal; i++)
+        equal = strncmp(name.data, prefixes[i], strlen(prefixes[i])) == 0;
     text_deinit(&name);
     return equal;
 }
 
+static bool has_name(struct ending *ending, uint64_t method_desc, const char *prefix)
+{
+    return has_name_of(ending, method_desc, &prefix, 1);
+}
+
 static bool is_fail_fast(struct ending *ending, uint64_t method_desc)
 {
-    return has_name(ending, method_desc, fail_fast) || has_name(ending, method_desc, old_fail_fast) ||
-           has_name(ending, method_desc, native_fail_fast);
+    static const char *const names[] = {fail_fast, old_fail_fast, native_fail_fast};
+    return has_name_of(ending, method_desc, names, ARRAY_SIZE(names));
 }
 
 /* ---- The stack of the thread that died ---- */
@@ -133,9 +141,9 @@ static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)
  */
 static bool calls_runtime(struct ending *ending, const struct cdacq_frame *frame)
 {
+    static const char *const callers[] = {fail_fast, old_fail_fast, native_fail_fast, "System.Runtime.EH."};
     struct field_reader *reader = &ending->session->reader;
-    if (frame->method && (is_fail_fast(ending, frame->method->method_desc) ||
-                          has_name(ending, frame->method->method_desc, "System.Runtime.EH.")))
+    if (frame->method && has_name_of(ending, frame->method->method_desc, callers, ARRAY_SIZE(callers)))
         return true;
     reader_begin(&reader->raw, FUEL_LOOKUP);
     return ending->stack.frame && !frame_is_last(reader, ending->stack.frame) &&
