@@ -28,12 +28,6 @@ static bool read_text(struct target *target, const struct image *image, uint64_t
     return length > 0;
 }
 
-/* In another build of the library, the variable is at another place. */
-static bool is_confirmed(const struct image *image)
-{
-    return !image->file || !image->file->content.bytes || image->file->verified;
-}
-
 bool abort_message_read(struct target *target, char *ret, size_t size)
 {
     struct image image;
@@ -45,7 +39,8 @@ bool abort_message_read(struct target *target, char *ret, size_t size)
         if (is_libc(&target->mappings[i]) && ++count &&
             image_open(target, &target->mappings[i], &image, NULL) == CDACQ_OK &&
             image_find_symbol(&image, "__abort_msg", &variable, &variable_size) &&
-            variable_size == elf_word_size(image.elf) && is_confirmed(&image))
+            variable_size == elf_word_size(image.elf) &&
+            !mapped_file_is_unconfirmed(image.file)) /* another build has the variable elsewhere */
             return read_text(target, &image, variable, ret, size);
     return false;
 }

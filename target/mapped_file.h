@@ -114,6 +114,12 @@ struct mapped_file {
     struct file_candidate content;
 };
 
+/* Once resolved: whether bytes are taken from a file that nothing in the target could confirm. `file` may be NULL. */
+static inline bool mapped_file_is_unconfirmed(const struct mapped_file *file)
+{
+    return file && file->content.bytes && !file->verified;
+}
+
 enum {
     FILE_MAX = 8192,             /* files that a target maps at once; a real process has hundreds */
     FILE_EVER_MAX = 1024 * 1024, /* and that it has mapped since it was opened: files without a mapping stay known */

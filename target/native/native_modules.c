@@ -339,6 +339,6 @@ bool native_modules_symbol(struct native_modules *modules, uint64_t address, str
     ret->module = module->image.path;
     ret->module_offset = address - module->image.base;
     ret->name = symbols_find(&module->symbols, ret->module_offset, &ret->offset);
-    ret->unverified = module->image.file && module->image.file->content.bytes && !module->image.file->verified;
+    ret->unverified = mapped_file_is_unconfirmed(module->image.file);
     return true;
 }
