@@ -73,23 +73,21 @@ static void put_alloc(struct prolog *prolog, unsigned slots)
         put(prolog, OP_ALLOC_M | slots / 2, 2);
 }
 
-/* Saves a pair. The first save of a prolog decrements the stack pointer by `save_slots`. */
+/* Saves `count` registers. The first save of a prolog, `code_x`, decrements the stack pointer by `save_slots`. */
+static void put_save(struct prolog *prolog, unsigned code, unsigned code_x, unsigned count, unsigned save_slots)
+{
+    put(prolog, prolog->slot == 0 ? code_x | (save_slots - 1) : code | prolog->slot, 2);
+    prolog->slot += count;
+}
+
 static void put_pair(struct prolog *prolog, unsigned code, unsigned code_x, unsigned number, unsigned save_slots)
 {
-    if (prolog->slot == 0)
-        put(prolog, code_x | number << 6 | (save_slots - 1), 2);
-    else
-        put(prolog, code | number << 6 | prolog->slot, 2);
-    prolog->slot += 2;
+    put_save(prolog, code | number << 6, code_x | number << 6, 2, save_slots);
 }
 
 static void put_single(struct prolog *prolog, unsigned code, unsigned code_x, unsigned number, unsigned save_slots)
 {
-    if (prolog->slot == 0)
-        put(prolog, code_x | number << 5 | (save_slots - 1), 2);
-    else
-        put(prolog, code | number << 6 | prolog->slot, 2);
-    prolog->slot += 1;
+    put_save(prolog, code | number << 6, code_x | number << 5, 1, save_slots);
 }
 
 /* The integer registers, and lr unless it is saved with the frame pointer. */
