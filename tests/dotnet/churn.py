@@ -209,12 +209,12 @@ def survives_kills(churn, kills):
         tool = subprocess.Popen([TOOL, *words, str(churn.pid)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
         time.sleep(draw.random() * 0.1)
-        held += "t" in states_of(churn.pid)
+        held += "t" in lab.states_of(churn.pid)
         tool.kill()
         tool.wait()
         tool.stdin.close()
         deadline = time.monotonic() + 5
-        while states_of(churn.pid) & {"t", "T"}:
+        while lab.states_of(churn.pid) & {"t", "T"}:
             if time.monotonic() > deadline:
                 print(f"FAILED: after {i + 1} kills the process stays stopped")
                 return False
@@ -315,18 +315,6 @@ def records_of(path):
     """The records of a jitdump that may be growing; none before it has a header."""
     shown = subprocess.run([TOOL, "records", "--json", path], capture_output=True, encoding="utf-8", errors="replace", check=False)
     return [json.loads(line) for line in shown.stdout.splitlines()]
-
-
-def states_of(pid):
-    """The states of its threads, as letters."""
-    states = set()
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        try:
-            with open(f"/proc/{pid}/task/{tid}/stat", encoding="ascii", errors="replace") as file:
-                states.add(file.read().rpartition(")")[2].split()[0])
-        except OSError:
-            pass  # the thread has ended
-    return states
 
 
 def main():

@@ -39,6 +39,18 @@ class Skip(LabError):
     """This machine can't do what was asked; says why."""
 
 
+def states_of(pid):
+    """The states of its threads, as letters."""
+    states = set()
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{tid}/stat", encoding="ascii", errors="replace") as file:
+                states.add(file.read().rpartition(")")[2].split()[0])
+        except OSError:
+            pass  # the thread has ended
+    return states
+
+
 def run(command, crashes=0, **options):
     """Runs a command quietly; its output is the message if it fails. If a signal ends it, it is run again, up to
     `crashes` times."""

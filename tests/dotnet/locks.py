@@ -257,16 +257,11 @@ def check_starvation(target):
     return wrong + ([] if texts[2] == STARVATION_SIGNATURE else ["the signature: " + texts[2]])
 
 
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
-
-
 def check_stopped(pid):
     """A process that a signal has stopped, and that hangs for no other reason."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        while state_of(pid) != "T":
+        while lab.states_of(pid) != {"T"}:
             time.sleep(0.01)
         brief, signature = (subprocess.run([TOOL, "report", option, str(pid)], stdout=subprocess.PIPE, text=True, check=False)
                             for option in ["--brief", "--signature"])
