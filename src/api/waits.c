@@ -259,6 +259,8 @@ static void describe_waits(struct cdacq_wait_graph *graph)
             graph_describe_task_wait(graph, &wait);
         if (wait.wait.kind == CDACQ_WAIT_ENTER && wait.blocker == wait.thread)
             continue; /* it has entered */
+        if (wait.wait.kind == CDACQ_WAIT_HANDLE && graph->threads.items[wait.thread].serves_pool)
+            continue; /* it is idle: the handles tell it that there is something to do */
         if (wait.wait.object)
             wait.wait.type = graph_type_name(graph, wait.wait.object);
         if (wait.blocker != NO_THREAD) {

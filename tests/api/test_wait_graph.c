@@ -838,6 +838,22 @@ START_TEST(native_waits)
 }
 END_TEST
 
+/* A thread that serves the pool waits for handles when it is idle; nothing else waits for that. */
+START_TEST(idle_thread_of_the_pool)
+{
+    const struct cdacq_thread thread = lock_heap_thread(&heap, 0);
+    cdacq_wait_graph_add_thread(graph, &thread);
+    graph->current.roles = 1u << WAIT_ROLE_HANDLE;
+    graph->threads.items[0].serves_pool = _i > 0;
+    for (unsigned i = 1; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread other = lock_heap_thread(&heap, i);
+        cdacq_wait_graph_add_thread(graph, &other);
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert((wait_of(0) != NULL) == (_i == 0));
+}
+END_TEST
+
 /* Another task than the one that a thread runs, or a timeout, may end the wait: there is no deadlock. */
 START_TEST(awaited_any)
 {
@@ -1025,6 +1041,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, task_with_children, 0, 2);
     tcase_add_test(tc, running_iterator);
     tcase_add_loop_test(tc, native_waits, 0, 10);
+    tcase_add_loop_test(tc, idle_thread_of_the_pool, 0, 2);
     tcase_add_loop_test(tc, awaited_any, 0, 2);
     tcase_add_test(tc, cycles_of_tasks);
     tcase_add_loop_test(tc, too_many_continuations, 0, 2);
