@@ -1,5 +1,5 @@
 /*
- * cdacq/processes.h: finds the .NET processes of this machine.
+ * cdacq/processes.h: finds the .NET processes of this machine, and how busy the threads of one are.
  */
 #ifndef CDACQ_PROCESSES_H
 #define CDACQ_PROCESSES_H
@@ -33,6 +33,23 @@ struct cdacq_process {
  */
 CDACQ_API enum cdacq_status cdacq_visit_processes(int (*visit)(const struct cdacq_process *process, void *context),
                                                   void *context, struct cdacq_error *err);
+
+/* A thread of a process, .NET or not. */
+struct cdacq_thread_time {
+    size_t size;
+    int tid;                 /* as the caller's pid namespace has it */
+    uint64_t processor_time; /* nanoseconds since it began, in the program and in the kernel */
+};
+
+/*
+ * Calls `visit` for each thread of a process, in the order of /proc: two calls show which threads were busy between
+ * them. Reads /proc only, and neither opens nor stops the process. The time of a thread that runs is as old as the last
+ * tick of the kernel's clock, usually 1 to 10 ms. Threads that begin or end meanwhile may be missing. Fails with
+ * ARGUMENT, and with IO if there is no such process. Source: proc(5).
+ */
+CDACQ_API enum cdacq_status cdacq_visit_thread_times(int pid,
+                                                     int (*visit)(const struct cdacq_thread_time *time, void *context),
+                                                     void *context, struct cdacq_error *err);
 
 CDACQ_END_DECLS
 

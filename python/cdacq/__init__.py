@@ -28,7 +28,7 @@ from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, 
                       MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo,
                       RuntimeInfo, Source, Stops, TargetInfo, Task, ThreadPool, Value, Verification, Wait, Waits,
                       Written)
-from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes
+from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes, thread_times
 
 
 def version() -> str:
@@ -48,5 +48,5 @@ __all__ = [
     "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process",
     "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo",
     "TargetKind", "Task", "Thread", "ThreadPool", "ThreadState", "Value", "ValueKind", "Verdict", "Verification",
-    "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "version",
+    "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "thread_times", "version",
 ]

@@ -427,6 +427,7 @@ Stops = struct("cdacq_stops", ("size", c_size_t), ("count", c_uint64), ("total",
 RuntimeInfo = struct("cdacq_runtime_info", ("size", c_size_t), ("path", c_char_p), ("base", c_uint64),
                      ("build_id", c_char_p), ("version", c_char_p), ("descriptor_address", c_uint64),
                      ("in_use", c_bool))
+ThreadTime = struct("cdacq_thread_time", ("size", c_size_t), ("tid", c_int), ("processor_time", c_uint64))
 Process = struct("cdacq_process", ("size", c_size_t), ("pid", c_int), ("inner_pid", c_int), ("uid", c_uint),
                  ("thread_count", c_uint), ("name", c_char_p), ("program", c_char_p), ("arguments", c_char_p),
                  ("arguments_cut", c_bool), ("container", c_char_p), ("runtime_path", c_char_p))
@@ -601,6 +602,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_status_text": (c_char_p, c_int),
     "cdacq_code_kind_text": (c_char_p, c_int),
     "cdacq_visit_processes": (c_int, *_VISIT),
+    "cdacq_visit_thread_times": (c_int, c_int, *_VISIT),
     "cdacq_target_open_core": (c_int, c_char_p, POINTER(Options), _OUT, _ERR),
     "cdacq_target_open_core_fd": (c_int, c_int, c_char_p, POINTER(Options), _OUT, _ERR),
     "cdacq_target_open_pid": (c_int, c_int, POINTER(Options), _OUT, _ERR),

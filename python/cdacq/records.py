@@ -98,6 +98,13 @@ class Process(NamedTuple):
     runtime_path: str | None
 
 
+class ThreadTime(NamedTuple):
+    """A thread of a process: `struct cdacq_thread_time`."""
+    tid: int
+    processor_time: int
+    """Nanoseconds since it began, in the program and in the kernel."""
+
+
 class RuntimeInfo(NamedTuple):
     """A runtime of the process."""
     path: str | None

@@ -21,6 +21,7 @@ _stops = _decode.decoder(_abi.Stops, records.Stops)
 _process_info = _decode.decoder(_abi.ProcessInfo, records.ProcessInfo)
 _runtime = _decode.decoder(_abi.RuntimeInfo, records.RuntimeInfo)
 _process = _decode.decoder(_abi.Process, records.Process)
+_thread_time = _decode.decoder(_abi.ThreadTime, records.ThreadTime)
 _contract = _decode.decoder(_abi.ContractInfo, records.ContractInfo)
 _module = _decode.decoder(_abi.ModuleInfo, records.ModuleInfo)
 _descriptor_item = _decode.decoder(_abi.DescriptorItem, records.DescriptorItem)
@@ -510,4 +511,9 @@ def processes() -> Listing[records.Process]:
     return visit("cdacq_visit_processes", item=_item(_abi.Process, _process), pending=Pending())
 
 
-__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes"]
+def thread_times(pid: int) -> Listing[records.ThreadTime]:
+    """The processor time of each thread of a process: two calls show which threads were busy between them."""
+    return visit("cdacq_visit_thread_times", pid, item=_item(_abi.ThreadTime, _thread_time), pending=Pending())
+
+
+__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes", "thread_times"]

@@ -20,6 +20,8 @@ struct command;
 enum r2r_methods { R2R_DEFAULT, R2R_PREPARED, R2R_ALL };
 
 /* The command line, parsed and checked. */
+struct busy_threads;
+
 struct invocation {
     const struct command *command;
     const char **strings;       /* owns the arrays below, not the strings */
@@ -40,12 +42,13 @@ struct invocation {
     bool follow;
     bool has_at, has_time; /* of `records` */
     uint64_t at, time;
-    bool folded;           /* of `filter` */
-    bool stacks;           /* of `snapshot` */
-    bool brief, signature; /* of `report` */
-    int thread;            /* of `stack`: the only one to show; 0: all */
-    bool managed;          /* of `stack`: no other frames */
-    bool each;             /* of `stack`: identical stacks are not merged */
+    bool folded;               /* of `filter` */
+    bool stacks;               /* of `snapshot` */
+    bool brief, signature;     /* of `report` */
+    struct busy_threads *busy; /* filled before a process is opened; NULL: not wanted */
+    int thread;                /* of `stack`: the only one to show; 0: all */
+    bool managed;              /* of `stack`: no other frames */
+    bool each;                 /* of `stack`: identical stacks are not merged */
 };
 
 /* Whether TARGET is "-". */

@@ -1,6 +1,6 @@
 /*
- * cmd_report.c: why a process died or hangs: what it is, the signal, the thread that died, its exception in the words
- * of the runtime, and all stacks.
+ * cmd_report.c: why a process died, hangs or is slow: what it is, the signal, the thread that died, its exception in
+ * the words of the runtime, and all stacks.
  */
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
@@ -237,6 +237,7 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
         .options = &invocation->options,
         .target = target,
         .session = session,
+        .busy = invocation->busy,
         .facts = {.size = sizeof report.facts},
         .process = {.size = sizeof report.process},
         .end = {.size = sizeof report.end},
@@ -268,5 +269,10 @@ static int make_report(const struct invocation *invocation, struct cdacq_target 
 
 int cmd_report(const struct invocation *invocation)
 {
-    return target_run(invocation, CDACQ_OPEN_STOP, make_report);
+    struct busy_threads busy = {0};
+    struct invocation measured = *invocation;
+    measured.busy = invocation->brief || invocation->signature ? NULL : &busy;
+    int code = target_run(&measured, CDACQ_OPEN_STOP, make_report);
+    busy_threads_release(&busy);
+    return code;
 }

@@ -273,10 +273,11 @@ const struct command commands[] = {
         .section = SECTION_PROCESS,
         .run = cmd_report,
         .usage = "TARGET...",
-        .summary = "show why a process died or hangs",
+        .summary = "show why a process died, hangs or is slow",
         .details =
             "Shows the program, the signal that ended it, the exception as the runtime prints it, the stack of the\n"
-            "thread that died, and the stacks of the others; then what would make the report more complete.\n"
+            "thread that died, and the stacks of the others; then what would make the report more complete. Of a\n"
+            "running process, it shows who waits for whom, deadlocks, and the threads that use the processors.\n"
             "--signature prints one line: the cause, the type of the exception and the first methods, without what\n"
             "differs from build to build:\n"
             "  unhandled System.NullReferenceException: Demo.Cart.Add < Demo.Program.Main\n"

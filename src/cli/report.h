@@ -1,12 +1,14 @@
 /*
- * report.h: what cmd_report.c collects about a target that has died or hangs, and report_text.c, report_json.c and
- * report_signature.c write; report_waits_text.c and report_waits_json.c write the part about locks and waits.
+ * report.h: what cmd_report.c collects about a target that has died, hangs or is slow, and report_text.c, report_json.c
+ * and report_signature.c write; report_waits_text.c and report_waits_json.c write the part about locks and waits, and
+ * report_busy.c that about busy threads.
  */
 #ifndef CDACQ_CLI_REPORT_H
 #define CDACQ_CLI_REPORT_H
 
 #include <string.h>
 
+#include "src/cli/busy_threads.h"
 #include "src/cli/console.h"
 #include "src/cli/next_steps.h"
 #include "src/cli/stack_writer.h"
@@ -54,9 +56,10 @@ struct report {
     unsigned flaws;                 /* of the last words and of all exceptions */
     struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
-    struct report_tids deadlocked; /* the threads in them, sorted */
-    struct cdacq_thread_pool pool; /* without workers if the graph has none */
-    const char *waits_problem;     /* why some waits may be missing; NULL: none is */
+    struct report_tids deadlocked;   /* the threads in them, sorted */
+    struct cdacq_thread_pool pool;   /* without workers if the graph has none */
+    const char *waits_problem;       /* why some waits may be missing; NULL: none is */
+    const struct busy_threads *busy; /* NULL: not measured */
 };
 
 /*
@@ -120,6 +123,33 @@ bool report_hangs(const struct report *report, const struct stack *stack);
 
 /* Writes why the process hangs, for the signature: "starvation: Demo.Fetch". False, and nothing, if nothing says so. */
 bool report_write_hang(const struct report *report);
+
+/* ---- report_busy.c ---- */
+
+/* The section of the threads that use the processors; nothing if there is none, or if they were not measured. */
+void report_write_busy_text(const struct report *report);
+
+enum stack_rank {
+    STACK_DEAD,  /* of the thread that died */
+    STACK_HANGS, /* of threads that make the process hang */
+    STACK_BUSY,  /* of threads that make it slow, the busiest first */
+    STACK_OTHER, /* in the order of the target */
+};
+
+struct ordered_stack {
+    const struct stack *stack;
+    size_t index;
+    unsigned percent;
+    enum stack_rank rank;
+};
+
+struct ordered_stacks {
+    struct ordered_stack *items; /* the caller frees them */
+    size_t count;
+};
+
+/* All stacks, in the order in which the text has them. */
+struct ordered_stacks report_order_stacks(const struct report *report);
 
 /* ---- report_text.c ---- */
 

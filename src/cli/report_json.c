@@ -115,6 +115,8 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
         json_begin_object(w, NULL);
         json_number(w, "tid", (uint64_t)stack->threads.items[i].tid);
         json_string(w, "name", stack->threads.items[i].name);
+        json_known_number(w, "processor_percent", report->busy && report->busy->measured,
+                          report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0);
         json_end_object(w);
     }
     json_end_array(w);

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -241,21 +242,22 @@ static void write_nested(struct report *report, struct output *out)
                             ")\n");
 }
 
-/* Those of threads that make the process hang come first, after that of the thread that died. */
-static bool is_first(const struct report *report, const struct stack *stack)
+static void write_stacks(struct report *report, struct output *out)
 {
-    return stack == report->dead || report_hangs(report, stack);
+    struct ordered_stacks ordered = report_order_stacks(report);
+    for (size_t i = 0; i < ordered.count && !output_failed(out); i++) {
+        output_literal(out, "\n");
+        stack_write_text(&report->answers, ordered.items[i].stack);
+    }
+    free(ordered.items);
 }
 
-static void write_stacks(struct report *report, struct output *out, bool brief, bool first)
+static void write_dead_stack(struct report *report, struct output *out)
 {
-    for (size_t i = 0; i < report->stacks.list.count && !output_failed(out); i++) {
-        const struct stack *stack = report->stacks.list.items[i];
-        if ((brief && stack != report->dead) || is_first(report, stack) != first)
-            continue;
-        output_literal(out, "\n");
-        stack_write_text(&report->answers, stack);
-    }
+    if (!report->dead)
+        return;
+    output_literal(out, "\n");
+    stack_write_text(&report->answers, report->dead);
 }
 
 /* In the text itself, which people pass on without the messages. */
@@ -295,8 +297,12 @@ void report_write_text(struct report *report, bool brief)
     write_last_words(report, out);
     write_nested(report, out);
     report_write_waits_text(report, brief);
-    write_stacks(report, out, brief, true);
-    write_stacks(report, out, brief, false);
+    if (brief) {
+        write_dead_stack(report, out);
+    } else {
+        report_write_busy_text(report);
+        write_stacks(report, out);
+    }
     write_unconfirmed(report, out);
     struct steps steps = {.out = out};
     if (!brief && report_needs_more(report))

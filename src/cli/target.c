@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/cli/busy_threads.h"
 #include "src/cli/commands.h"
 #include "src/cli/console.h"
 #include "src/cli/output.h"
@@ -337,6 +338,8 @@ static int run_on_target(const struct invocation *invocation, unsigned more_flag
     const char *name = target_display_name(invocation->targets[0]);
     snprintf(what, sizeof what, "reading %s%.60s", target_is_pid(name) ? "process " : "", path_basename(name));
     progress_begin_activity(&activity, what);
+    if (invocation->busy)
+        busy_threads_measure(target_is_pid(name) ? target_pid(name) : 0, invocation->busy);
     struct cdacq_target *target = target_open(invocation->targets[0], &options);
     int status = target ? run_on_open(invocation, options.flags, target, run) : EXIT_FAILED;
     watchdog_set(0);

@@ -29,6 +29,16 @@ void watchdog_block_ends(sigset_t *ret_before)
     sigemptyset(ret_before);
 }
 
+static int measured;
+static unsigned measurements;
+
+void busy_threads_measure(int pid, struct busy_threads *ret)
+{
+    (void)ret;
+    measured = pid;
+    measurements++;
+}
+
 static const struct cdacq_options options = {.size = sizeof options};
 static const char *const targets[] = {"4194999", "/nowhere"}; /* no kernel gives a process this id */
 
@@ -39,6 +49,25 @@ START_TEST(a_process_that_cannot_be_opened)
     ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
     ck_assert_uint_eq(times, 1);
     ck_assert_int_eq(watched, 0);
+}
+END_TEST
+
+/* Only if that is wanted, before it is opened, and for each target. */
+START_TEST(a_process_that_is_measured)
+{
+    const struct command command = {.takes_targets = true};
+    struct busy_threads busy;
+    struct invocation invocation = {.command = &command, .options = options, .targets = targets, .target_count = 1};
+    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    ck_assert_uint_eq(measurements, 0);
+    invocation.busy = &busy;
+    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    ck_assert_uint_eq(measurements, 1);
+    ck_assert_int_eq(measured, 4194999);
+    invocation.targets++;
+    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    ck_assert_uint_eq(measurements, 2);
+    ck_assert_int_eq(measured, 0);
 }
 END_TEST
 
@@ -55,6 +84,7 @@ static void setup(void)
 {
     watched = 0;
     times = 0;
+    measurements = 0;
 }
 
 static Suite *suite(void)
@@ -63,6 +93,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("watchdog");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, a_process_that_cannot_be_opened);
+    tcase_add_test(tcase, a_process_that_is_measured);
     tcase_add_test(tcase, a_file_after_a_process);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -27,10 +27,10 @@ import stack_run
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-WAYS = ["deadlocks", "waits", "starved", "healthy"]
+WAYS = ["deadlocks", "waits", "starved", "healthy", "busy"]
 WITH_HEAP = ["live", "full", "heap", "kernel"]
 WITHOUT_HEAP = ["mini", "triage"]
-LEAST = {"deadlocks": 16, "waits": 20, "starved": 3, "healthy": 0}  # waits that the program tells of
+LEAST = {"deadlocks": 16, "waits": 20, "starved": 3, "healthy": 0, "busy": 0}  # waits that the program tells of
 OF_THE_RUNTIME = {"handle"}  # waits of threads that the program does not know
 POOL = ["workers", "busy", "waiting", "min_workers", "max_workers", "queued", "starves"]
 STARVATION = "starvation, if it lasts"
@@ -272,6 +272,21 @@ def check_stopped(pid):
     return [] if good else [f"stopped: {stopped}, {brief}, {signature}"]
 
 
+def check_busy(pid, facts):
+    """Of four threads, two spin. How busy they are depends on the machine; that the others sleep does not."""
+    busy, idle = ([facts.threads[name] for name in names] for names in (["spinner0", "spinner1"], ["sleeper", "parked"]))
+    percent = {thread["tid"]: thread["processor_percent"] for stack in ask(pid)["stacks"] for thread in stack["threads"]}
+    text = subprocess.run([TOOL, "report", str(pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
+    listed = text.partition("\nBusy threads:\n")[2].partition("\n\n")
+    stacks = [part for part in listed[2].split("\n\n") if part.startswith("TID ")]
+    wrong = [f"{percent}" for tid in busy if not 5 <= percent[tid] <= 100] + [f"{percent}" for tid in idle if percent[tid] != 0]
+    wrong += [f"the section: {listed[0]}" for tid in busy if f"  TID {tid} " not in listed[0]]
+    headings = " ".join(stack.partition("\n")[0] for stack in stacks[:listed[0].count("\n") + 1])
+    wrong += [f"the first stacks are those of {headings}" for tid in busy if f"{tid} \"spinner" not in headings]
+    wrong += ["the idle thread of the pool"] if ".NET TP Gate\" waits" in text else []
+    return wrong
+
+
 SUSPENDED = ["-p:Features=runtime-async=on", "-p:EnablePreviewFeatures=true", "-p:LangVersion=preview"]
 OVER_ITERATORS = ["ListWaiter", "PromiseWaiter", "StreamWaiter"]  # not found if the runtime suspends what awaits an iterator
 
@@ -342,7 +357,9 @@ def test_way(work, runtime, way, every_kind):
             wrong = compare(facts, report, kind in WITH_HEAP)
             if kind == "full" and way == "waits":
                 wrong += compare_services(work, core, target.runtime_directory(), report)
-            if kind == "kernel" and way != "healthy":
+            if kind == "live" and way == "busy":
+                wrong += check_busy(target.pid, facts)
+            if kind == "kernel" and way not in ["healthy", "busy"]:
                 wrong += compare_snapshot(core)
             if kind != "live" and way == "deadlocks":
                 wrong += check_signature(core)

@@ -63,6 +63,15 @@ class Package(unittest.TestCase):
                           cdacq.Verdict.BYTES_DIFFER])
 
 
+class Processes(unittest.TestCase):
+    def test_thread_times(self):
+        times = {time.tid: time.processor_time for time in cdacq.thread_times(os.getpid())}
+        self.assertGreater(times[threading.get_native_id()], 0)
+        with self.assertRaises(cdacq.Error) as caught:
+            cdacq.thread_times(4194999)  # no kernel gives a process this id
+        self.assertEqual(caught.exception.status, cdacq.Status.ERR_IO)
+
+
 class Methods(unittest.TestCase):
     def setUp(self):
         self.target = cdacq.open(CORE)

@@ -93,6 +93,9 @@ static class Program
             case "healthy":
                 Healthy.All();
                 break;
+            case "busy":
+                Busy.All();
+                break;
             case "many":
                 Many.All(int.Parse(arguments[1]));
                 break;

@@ -1,0 +1,82 @@
+/*
+ * thread_times.c: how much processor time each thread of a process has used. Source: proc(5); Linux
+ * Documentation/scheduler/sched-stats.rst.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cdacq.h"
+#include "target/threads.h"
+#include "util/error.h"
+#include "util/file.h"
+
+enum {
+    FIELD_UTIME = 14, /* of /proc/PID/task/TID/stat, counted from 1 */
+    FIELD_STATE = 3,
+};
+
+/* The text of a file of the thread's folder; false if it cannot be read. */
+static bool read_thread_file(int task, const char *tid, const char *name, char *ret, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%.12s/%s", tid, name);
+    CLEANUP_CLOSE int fd = openat(task, path, O_RDONLY | O_CLOEXEC);
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
+    ret[n] = '\0';
+    return n > 0;
+}
+
+/* To a tick of the kernel's clock: what every kernel has. */
+static bool read_ticks(int task, const char *tid, uint64_t *ret)
+{
+    char text[1024];
+    unsigned long long user, kernel;
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (ticks <= 0 || !read_thread_file(task, tid, "stat", text, sizeof text))
+        return false;
+    const char *at = strrchr(text, ')'); /* the name before it may hold any byte */
+    for (int field = FIELD_STATE; at && field <= FIELD_UTIME; field++)
+        at = strchr(at + 1, ' ');
+    if (!at || sscanf(at, "%llu %llu", &user, &kernel) != 2)
+        return false;
+    *ret = (uint64_t)(user + kernel) * (UINT64_C(1000000000) / (uint64_t)ticks);
+    return true;
+}
+
+/* In nanoseconds, if the kernel counts them (CONFIG_SCHED_INFO). One that does not writes zeros. */
+static bool read_time(int task, const char *tid, uint64_t *ret)
+{
+    char text[128];
+    unsigned long long time = 0;
+    if (read_thread_file(task, tid, "schedstat", text, sizeof text) && sscanf(text, "%llu", &time) == 1 && time) {
+        *ret = time;
+        return true;
+    }
+    return read_ticks(task, tid, ret);
+}
+
+enum cdacq_status cdacq_visit_thread_times(int pid, int (*visit)(const struct cdacq_thread_time *time, void *context),
+                                           void *context, struct cdacq_error *err)
+{
+    char path[64];
+    if (!visit)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no callback is given");
+    if (pid <= 0)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid);
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *threads = opendir(path);
+    if (!threads)
+        return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s: %s", pid, path, strerror(errno));
+    enum cdacq_status status = CDACQ_OK;
+    struct dirent *entry;
+    for (unsigned i = 0; status == CDACQ_OK && i < THREAD_MAX && (entry = readdir(threads)); i++) {
+        struct cdacq_thread_time time = {.size = sizeof time, .tid = (int)strtol(entry->d_name, NULL, 10)};
+        if (time.tid > 0 && read_time(dirfd(threads), entry->d_name, &time.processor_time) && visit(&time, context))
+            status = CDACQ_STOPPED;
+    }
+    closedir(threads);
+    return status;
+}

@@ -1,0 +1,191 @@
+/*
+ * test_busy_threads.c: how busy threads were, by two lists of times, and the order that gives the stacks of a report.
+ */
+#include <stdarg.h>
+
+#include "src/cli/busy_threads.c"
+#include "src/cli/report_busy.c"
+#include "tests/support/check_main.h"
+
+enum { ELAPSED = 200 * 1000 * 1000, PERCENT = ELAPSED / 100, STACKS = 6 };
+
+static struct busy_threads busy;
+static struct times before, after;
+
+void out_of_memory(void)
+{
+    ck_abort_msg("out of memory");
+    abort();
+}
+
+void *allocate(size_t size)
+{
+    void *ret = calloc(1, size);
+    ck_assert_ptr_nonnull(ret);
+    return ret;
+}
+
+/* The thread 1 hangs. */
+bool report_hangs(const struct report *report, const struct stack *stack)
+{
+    (void)report;
+    return stack->threads.items[0].tid == 1;
+}
+
+static char written[4096];
+
+void output_literal(struct output *out, const char *text)
+{
+    (void)out;
+    strncat(written, text, sizeof written - strlen(written) - 1);
+}
+
+void output_styled(struct output *out, enum style style, const char *text)
+{
+    (void)style;
+    output_literal(out, text);
+}
+
+void output_text_between(struct output *out, const char *prefix, const char *text, const char *suffix)
+{
+    output_literal(out, prefix);
+    output_literal(out, text);
+    output_literal(out, suffix);
+}
+
+void output_printf(struct output *out, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    output_literal(out, text);
+}
+
+static void add(struct times *times, int tid, uint64_t time)
+{
+    ck_assert(times_append(times, (struct cdacq_thread_time){.tid = tid, .processor_time = time}));
+}
+
+static void setup(void)
+{
+    written[0] = '\0';
+}
+
+static void teardown(void)
+{
+    times_deinit(&before);
+    times_deinit(&after);
+    busy_threads_release(&busy);
+}
+
+/* By how much each thread's time grew, in percent of a processor. */
+START_TEST(percents)
+{
+    static const struct {
+        int tid;
+        uint64_t before, after;
+        unsigned percent;
+    } rows[] = {
+        {10, 1000, 1000, 0},
+        {11, 1000, 1000 + 4 * (uint64_t)PERCENT, 0}, /* less than the error */
+        {12, 1000, 1000 + 5 * (uint64_t)PERCENT, 5},
+        {13, 1000, 1000 + 42 * (uint64_t)PERCENT, 42},
+        {14, UINT64_C(1) << 63, (UINT64_C(1) << 63) + 107 * (uint64_t)PERCENT, 100}, /* its last tick was before */
+        {15, 2000, 1000, 0},                        /* the id belongs to another thread now */
+        {16, UINT64_MAX, 7 * (uint64_t)PERCENT, 7}, /* it began meanwhile */
+        {17, 1000, UINT64_MAX, 0},                  /* it has ended */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (rows[i].before != UINT64_MAX)
+            add(&before, rows[i].tid, rows[i].before);
+        if (rows[i].after != UINT64_MAX)
+            add(&after, rows[i].tid, rows[i].after);
+    }
+    compare_times(&before, &after, ELAPSED, &busy.list);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        ck_assert_uint_eq(busy_percent(&busy, rows[i].tid), rows[i].percent);
+    ck_assert_uint_eq(busy.list.count, 4);
+    for (size_t i = 1; i < busy.list.count; i++)
+        ck_assert_uint_ge(busy.list.items[i - 1].percent, busy.list.items[i].percent);
+}
+END_TEST
+
+/* This process is busy while it is measured: it reads /proc. What a file as a target has is nothing. */
+START_TEST(measuring)
+{
+    busy_threads_measure(getpid(), &busy);
+    ck_assert(busy.measured);
+    ck_assert(busy.seconds >= WINDOW_NS / 1e9);
+    busy_threads_measure(0, &busy);
+    ck_assert(!busy.measured && !busy.list.count);
+    busy_threads_measure(4194999, &busy); /* no kernel gives a process this id */
+    ck_assert(!busy.measured);
+}
+END_TEST
+
+static struct stack_thread threads[STACKS] = {
+    {.tid = 3}, {.tid = 5, .name = "five"}, {.tid = 2}, {.tid = 1}, {.tid = 6}, {.tid = 4}};
+static struct stack stacks[STACKS], *pointers[STACKS];
+
+static struct report report_of(void)
+{
+    for (int i = 0; i < STACKS; i++) {
+        stacks[i].threads.items = &threads[i];
+        stacks[i].threads.count = 1;
+        pointers[i] = &stacks[i];
+    }
+    return (struct report){.stacks.list = {pointers, STACKS, STACKS}, .dead = &stacks[0], .busy = &busy};
+}
+
+/* The thread 3 has died, 1 hangs, and 6, 5 and 2 were busy. */
+START_TEST(order_of_stacks)
+{
+    static const int tids[] = {3, 1, 6, 5, 2, 4};
+    static const struct busy_thread list[] = {{1, 90}, {6, 80}, {5, 50}, {2, 50}};
+    struct report report = report_of();
+    for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+        ck_assert(busy_list_append(&busy.list, list[i]));
+    struct ordered_stacks ordered = report_order_stacks(&report);
+    ck_assert_uint_eq(ordered.count, STACKS);
+    for (size_t i = 0; i < STACKS; i++)
+        ck_assert_int_eq(ordered.items[i].stack->threads.items[0].tid, tids[i]);
+    free(ordered.items);
+}
+END_TEST
+
+START_TEST(text)
+{
+    struct report report = report_of();
+    report_write_busy_text(&report);
+    ck_assert_str_eq(written, "");
+    busy.seconds = 0.2;
+    for (int i = 0; i <= BUSY_SHOWN; i++)
+        ck_assert(busy_list_append(&busy.list, (struct busy_thread){.tid = 5 + i, .percent = 50}));
+    report_write_busy_text(&report);
+    ck_assert_ptr_nonnull(
+        strstr(written, "  TID 5 \"five\" used 50 % of a processor for 0.2 s before it was stopped\n"));
+    ck_assert_ptr_nonnull(strstr(written, "  TID 6 used 50 %"));
+    ck_assert_ptr_nonnull(strstr(written, "\n  and 1 more\n"));
+    report.busy = NULL;
+    written[0] = '\0';
+    report_write_busy_text(&report);
+    ck_assert_str_eq(written, "");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("busy_threads");
+    TCase *tcase = tcase_create("busy_threads");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, percents);
+    tcase_add_test(tcase, measuring);
+    tcase_add_test(tcase, order_of_stacks);
+    tcase_add_test(tcase, text);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(suite)
