@@ -5,6 +5,11 @@
 
 enum { NONE = REGISTER_NONE };
 
+enum {
+    X86_64_ORIG_RAX = 15 * 8, /* offset in bytes */
+    X86_64_RESTART = 219,     /* restart_syscall: a system call that goes on, whichever it is */
+};
+
 static const char *const x86_64_names[] = {
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip",
 };
@@ -90,4 +95,23 @@ size_t registers_to_kernel(const struct register_machine *machine, const struct 
             store_u32(word, (uint32_t)value, big_endian);
     }
     return size;
+}
+
+enum cdacq_thread_mode registers_mode(const struct register_machine *machine, const uint8_t *bytes, size_t size)
+{
+    if (machine->elf_machine != EM_X86_64 || size < X86_64_ORIG_RAX + sizeof(uint64_t))
+        return CDACQ_MODE_UNKNOWN;
+    uint64_t call = load_u64(bytes + X86_64_ORIG_RAX, false);
+    return call == UINT64_MAX ? CDACQ_MODE_USER : call ? CDACQ_MODE_KERNEL : CDACQ_MODE_UNKNOWN;
+}
+
+void registers_put_mode(const struct register_machine *machine, enum cdacq_thread_mode mode,
+                        uint8_t ret[REGISTERS_KERNEL_SIZE])
+{
+    if (machine->elf_machine == EM_X86_64)
+        store_u64(ret + X86_64_ORIG_RAX,
+                  mode == CDACQ_MODE_USER     ? UINT64_MAX
+                  : mode == CDACQ_MODE_KERNEL ? X86_64_RESTART
+                                              : 0,
+                  false);
 }

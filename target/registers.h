@@ -9,6 +9,7 @@
 #ifndef CDACQ_TARGET_REGISTERS_H
 #define CDACQ_TARGET_REGISTERS_H
 
+#include "cdacq/stack.h"
 #include "target/reader.h"
 
 enum { REGISTER_MAX = 64, REGISTER_NONE = 255 };
@@ -74,5 +75,16 @@ enum { REGISTERS_KERNEL_SIZE = 64 * 8 }; /* bytes; no machine has more */
 /* The reverse: writes the machine's words to `ret` and returns their size. What is not known is written as 0. */
 size_t registers_to_kernel(const struct register_machine *machine, const struct registers *registers, bool big_endian,
                            uint8_t ret[REGISTERS_KERNEL_SIZE]);
+
+/*
+ * Whether the thread was in a system call, as the kernel writes it with the registers: the word orig_rax of x86-64 is
+ * the number of the call, and -1 outside of one. Some writers of cores leave it 0, the number of read(2): not known.
+ * Other machines have no such word. Source: Linux arch/x86/entry/entry_64.S.
+ */
+enum cdacq_thread_mode registers_mode(const struct register_machine *machine, const uint8_t *bytes, size_t size);
+
+/* Writes it to the words that registers_to_kernel() wrote. */
+void registers_put_mode(const struct register_machine *machine, enum cdacq_thread_mode mode,
+                        uint8_t ret[REGISTERS_KERNEL_SIZE]);
 
 #endif

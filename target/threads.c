@@ -84,6 +84,7 @@ enum cdacq_status threads_of_core(const struct target *target, const struct core
             memcpy(added->name, process->name, sizeof added->name);
         registers_from_kernel(machine, thread->status.registers, thread->status.registers_size, elf.big,
                               &added->registers);
+        added->mode = registers_mode(machine, thread->status.registers, thread->status.registers_size);
     }
     return CDACQ_OK;
 }
@@ -95,6 +96,8 @@ bool threads_append_live(struct threads *threads, const struct target *target, i
 {
     const struct register_machine *machine = register_machine_find(target->elf_machine);
     struct target_thread thread = {.tid = tid, .inner_tid = tid};
+    if (machine)
+        thread.mode = registers_mode(machine, registers, size);
     return machine &&
            registers_from_kernel(machine, registers, size, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, &thread.registers) &&
            threads_append(threads, thread);

@@ -15,10 +15,11 @@ enum {
 };
 
 struct target_thread {
-    int tid;                        /* as the reader's pid namespace has it */
-    int inner_tid;                  /* as its own has it: the id by which the runtime knows the thread */
-    int signal;                     /* of a core: the signal that the thread got; 0: none */
-    bool died;                      /* of a core: that signal ended the process */
+    int tid;       /* as the reader's pid namespace has it */
+    int inner_tid; /* as its own has it: the id by which the runtime knows the thread */
+    int signal;    /* of a core: the signal that the thread got; 0: none */
+    bool died;     /* of a core: that signal ended the process */
+    enum cdacq_thread_mode mode;
     char name[THREAD_NAME_MAX + 1]; /* "" where unknown; a core has only that of the first thread */
     struct registers registers;
 };

@@ -28,6 +28,13 @@ enum cdacq_thread_state {
     CDACQ_THREAD_WAITING = 0x2000000, /* it sleeps, waits or joins */
 };
 
+/* What a thread did at the moment at which it is seen. Known on x86-64 only, and not of callers' memory. */
+enum cdacq_thread_mode {
+    CDACQ_MODE_UNKNOWN,
+    CDACQ_MODE_KERNEL, /* it was in a system call, as threads are that wait */
+    CDACQ_MODE_USER,   /* it was in no system call: it ran, or could have */
+};
+
 /* A thread. Strings are valid until the callback returns. */
 struct cdacq_thread {
     size_t size;
@@ -42,6 +49,7 @@ struct cdacq_thread {
     uint64_t last_thrown;      /* object of the last exception, handled since unless it is `exception`; 0: none */
     bool last_thrown_is_fatal; /* the runtime ended the process because of it: FailFast or a fatal error */
     uint32_t state;            /* bits of the runtime: enum cdacq_thread_state and others; 0: not known */
+    enum cdacq_thread_mode mode;
 };
 
 /*

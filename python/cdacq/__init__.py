@@ -15,7 +15,7 @@ from __future__ import annotations
 from . import records
 from ._abi import (BOUND_BY_SIZE, Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind,
                    ExceptionFlaw, FrameKind, FrameSource, FuncletKind, JitdumpKind, JitType, LockKind, NameStyle,
-                   NeedKind, Status, TargetKind, ThreadState, ValueKind, Verdict, WaitKind, WaitSource)
+                   NeedKind, Status, TargetKind, ThreadMode, ThreadState, ValueKind, Verdict, WaitKind, WaitSource)
 from ._abi import library as _library
 from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
@@ -47,6 +47,6 @@ __all__ = [
     "JitdumpSamplyPositions", "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping",
     "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process",
     "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo",
-    "TargetKind", "Task", "Thread", "ThreadPool", "ThreadState", "Value", "ValueKind", "Verdict", "Verification",
+    "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "Value", "ValueKind", "Verdict", "Verification",
     "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "thread_times", "version",
 ]

@@ -194,6 +194,15 @@ class FuncletKind(enum.IntEnum):
     FAULT = 4
 
 
+class ThreadMode(enum.IntEnum):
+    """What a thread did at the moment at which it is seen: `enum cdacq_thread_mode`."""
+    UNKNOWN = 0
+    KERNEL = 1
+    """In a system call, as threads are that wait."""
+    USER = 2
+    """In no system call: it ran, or could have."""
+
+
 class ThreadState(enum.IntFlag):
     """Some bits of the runtime's state of a thread."""
     BACKGROUND = 0x200
@@ -355,6 +364,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_jit_type": (JitType, "CDACQ_JIT_TYPE_"),
     "cdacq_clause_kind": (ClauseKind, "CDACQ_CLAUSE_"),
     "cdacq_code_heap_type": (CodeHeapType, "CDACQ_CODE_HEAP_"),
+    "cdacq_thread_mode": (ThreadMode, "CDACQ_MODE_"),
     "cdacq_thread_state": (ThreadState, "CDACQ_THREAD_"),
     "cdacq_frame_kind": (FrameKind, "CDACQ_FRAME_"),
     "cdacq_frame_source": (FrameSource, "CDACQ_FRAME_BY_"),
@@ -481,7 +491,8 @@ End = struct("cdacq_end", ("size", c_size_t), ("kind", c_int), ("tid", c_int), (
 Thread = struct(
     "cdacq_thread", ("size", c_size_t), ("tid", c_int), ("thread", c_uint64), ("managed_id", c_uint32),
     ("signal", c_int), ("died", c_bool), ("name", c_char_p), ("registers", POINTER(Registers)),
-    ("exception", c_uint64), ("last_thrown", c_uint64), ("last_thrown_is_fatal", c_bool), ("state", c_uint32))
+    ("exception", c_uint64), ("last_thrown", c_uint64), ("last_thrown_is_fatal", c_bool), ("state", c_uint32),
+    ("mode", c_int))
 Frame = struct(
     "cdacq_frame", ("size", c_size_t), ("index", c_uint), ("kind", c_int), ("by", c_int), ("funclet", c_int),
     ("is_call", c_bool), ("pc", c_uint64), ("sp", c_uint64), ("cfa", c_uint64), ("method", c_void_p),

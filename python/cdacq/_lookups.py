@@ -301,6 +301,7 @@ class Thread:
         self.last_thrown_is_fatal: bool = item.last_thrown_is_fatal
         self.state: int = item.state
         """Bits of the runtime (ThreadState and others); 0 if it is not known."""
+        self.mode: int | _abi.ThreadMode = _decode.member(_abi.ThreadMode, item.mode)
 
     def __repr__(self) -> str:
         return f"<cdacq.Thread {self.tid} {self.name}>"

@@ -106,6 +106,8 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
     for (size_t i = 0; list && words && machine && i < threads->count; i++) {
         const struct target_thread *thread = &threads->items[i];
         uint8_t *registers = words + i * REGISTERS_KERNEL_SIZE;
+        size_t size = registers_to_kernel(machine, &thread->registers, handle->descriptor_info.big_endian, registers);
+        registers_put_mode(machine, thread->mode, registers);
         list[i] = (struct core_writer_thread){
             .tid = thread->inner_tid, /* as in a core of the kernel: the runtime knows no other */
             .signal = thread->died ? thread->signal : 0,
@@ -115,8 +117,7 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
             .sender_pid = signal->pid,
             .sender_uid = signal->uid,
             .registers = registers,
-            .registers_size =
-                registers_to_kernel(machine, &thread->registers, handle->descriptor_info.big_endian, registers),
+            .registers_size = size,
         };
     }
     *ret_words = words;

@@ -136,6 +136,7 @@ static int visit_thread(struct cdacq_session *session, const struct target_threa
         .state = known ? known->state : 0,
         .signal = thread->signal,
         .died = thread->died,
+        .mode = thread->mode,
         .name = thread->name[0] ? thread->name : NULL,
         .registers = &registers,
     };

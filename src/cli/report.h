@@ -126,13 +126,13 @@ bool report_write_hang(const struct report *report);
 
 /* ---- report_busy.c ---- */
 
-/* The section of the threads that use the processors; nothing if there is none, or if they were not measured. */
+/* The section of the threads that use the processors; nothing if there is none, or if that is not known. */
 void report_write_busy_text(const struct report *report);
 
 enum stack_rank {
     STACK_DEAD,  /* of the thread that died */
     STACK_HANGS, /* of threads that make the process hang */
-    STACK_BUSY,  /* of threads that make it slow, the busiest first */
+    STACK_BUSY,  /* of threads that make it slow, the busiest first; of a core, of those that ran */
     STACK_OTHER, /* in the order of the target */
 };
 

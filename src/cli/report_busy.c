@@ -1,6 +1,7 @@
 /*
  * report_busy.c: the threads that use the processors, which make a process slow, and the order of the stacks in the
- * text: what has ended the process or makes it hang first, then what keeps it busy.
+ * text: what has ended the process or makes it hang first, then what keeps it busy. How busy the threads of a running
+ * process are is measured; of a core, it is known which ones ran.
  */
 #include <stdlib.h>
 
@@ -8,6 +9,8 @@
 #include "src/cli/report.h"
 
 enum { BUSY_SHOWN = 20 };
+
+static const char busy_heading[] = "\nBusy threads:\n";
 
 static const char *thread_name(const struct report *report, int tid)
 {
@@ -20,37 +23,84 @@ static const char *thread_name(const struct report *report, int tid)
     return NULL;
 }
 
-void report_write_busy_text(const struct report *report)
+static void put_thread(struct output *out, int tid, const char *name)
+{
+    output_printf(out, "  TID %d", tid);
+    if (name)
+        output_text_between(out, " \"", name, "\"");
+}
+
+/* Of a running process. */
+static void write_measured(const struct report *report, struct output *out)
 {
     const struct busy_threads *busy = report->busy;
-    struct output *out = report->answers.out;
-    if (!busy || !busy->list.count)
-        return;
-    output_styled(out, STYLE_HEADING, "\nBusy threads:\n");
     for (size_t i = 0; i < MIN(busy->list.count, (size_t)BUSY_SHOWN); i++) {
         const struct busy_thread *thread = &busy->list.items[i];
-        const char *name = thread_name(report, thread->tid);
-        output_printf(out, "  TID %d", thread->tid);
-        if (name)
-            output_text_between(out, " \"", name, "\"");
+        put_thread(out, thread->tid, thread_name(report, thread->tid));
         output_printf(out, " used %u %% of a processor for %.1f s before it was stopped\n", thread->percent,
                       busy->seconds);
     }
-    if (busy->list.count > BUSY_SHOWN)
-        output_printf(out, "  and %zu more\n", busy->list.count - BUSY_SHOWN);
+}
+
+/*
+ * Of a core: whether threads that ran can be why somebody took it. They are not why a process ended that ended by
+ * itself, or by a fault.
+ */
+static bool was_perhaps_busy(const struct report *report)
+{
+    const struct cdacq_process_info *process = &report->process;
+    bool by_another = process->sender_pid && process->sender_pid != process->pid;
+    return report->facts.kind == CDACQ_TARGET_CORE &&
+           (report->cause == REPORT_ALIVE || (report->cause == REPORT_SIGNAL && by_another));
+}
+
+/* Writes the threads of a core that ran, with the heading. Returns their number. */
+static size_t write_running(const struct report *report, struct output *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->stacks.list.count && was_perhaps_busy(report); i++) {
+        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
+        for (size_t k = 0; k < threads->count; k++) {
+            if (threads->items[k].mode != CDACQ_MODE_USER || ++count > BUSY_SHOWN)
+                continue;
+            if (count == 1)
+                output_styled(out, STYLE_HEADING, busy_heading);
+            put_thread(out, threads->items[k].tid, threads->items[k].name);
+            output_literal(out, " ran: it was in no system call\n");
+        }
+    }
+    return count;
+}
+
+void report_write_busy_text(const struct report *report)
+{
+    struct output *out = report->answers.out;
+    size_t count = report->busy ? report->busy->list.count : 0;
+    if (count) {
+        output_styled(out, STYLE_HEADING, busy_heading);
+        write_measured(report, out);
+    } else {
+        count = write_running(report, out);
+    }
+    if (count > BUSY_SHOWN)
+        output_printf(out, "  and %zu more\n", count - BUSY_SHOWN);
 }
 
 static struct ordered_stack place_of(const struct report *report, size_t index)
 {
     const struct stack *stack = report->stacks.list.items[index];
     struct ordered_stack placed = {.stack = stack, .index = index, .rank = STACK_OTHER};
-    for (size_t i = 0; report->busy && i < stack->threads.count; i++)
-        placed.percent = MAX(placed.percent, busy_percent(report->busy, stack->threads.items[i].tid));
+    bool ran = false;
+    for (size_t i = 0; i < stack->threads.count; i++) {
+        unsigned percent = report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0;
+        placed.percent = MAX(placed.percent, percent);
+        ran |= stack->threads.items[i].mode == CDACQ_MODE_USER;
+    }
     if (stack == report->dead)
         placed.rank = STACK_DEAD;
     else if (report_hangs(report, stack))
         placed.rank = STACK_HANGS;
-    else if (placed.percent)
+    else if (placed.percent || (ran && was_perhaps_busy(report)))
         placed.rank = STACK_BUSY;
     return placed;
 }

@@ -107,6 +107,11 @@ static void write_exceptions(struct report *report, struct json_writer *w)
     json_note(w, "nested_exceptions_problem", report->nested_problem);
 }
 
+static const char *mode_text(enum cdacq_thread_mode mode)
+{
+    return mode == CDACQ_MODE_USER ? "user" : mode == CDACQ_MODE_KERNEL ? "kernel" : NULL;
+}
+
 static void write_stack(struct report *report, struct json_writer *w, const struct stack *stack)
 {
     json_begin_object(w, NULL);
@@ -115,6 +120,7 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
         json_begin_object(w, NULL);
         json_number(w, "tid", (uint64_t)stack->threads.items[i].tid);
         json_string(w, "name", stack->threads.items[i].name);
+        json_string(w, "mode", mode_text(stack->threads.items[i].mode));
         json_known_number(w, "processor_percent", report->busy && report->busy->measured,
                           report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0);
         json_end_object(w);

@@ -155,6 +155,42 @@ START_TEST(order_of_stacks)
 }
 END_TEST
 
+/* Of a core, the threads that were in no system call come first, if the process did not end by itself. */
+START_TEST(running_threads_of_a_core)
+{
+    static const struct {
+        enum cdacq_target_kind kind;
+        enum report_cause cause;
+        int sender;
+        bool shown;
+    } rows[] = {
+        {CDACQ_TARGET_CORE, REPORT_ALIVE, 0, true},      {CDACQ_TARGET_CORE, REPORT_SIGNAL, 8, true},
+        {CDACQ_TARGET_CORE, REPORT_SIGNAL, 7, false},    {CDACQ_TARGET_CORE, REPORT_SIGNAL, 0, false},
+        {CDACQ_TARGET_CORE, REPORT_UNHANDLED, 8, false}, {CDACQ_TARGET_CORE, REPORT_FATAL, 0, false},
+        {CDACQ_TARGET_PROCESS, REPORT_ALIVE, 0, false},
+    };
+    struct report report = report_of();
+    report.busy = NULL;
+    report.dead = NULL;
+    report.facts.kind = rows[_i].kind;
+    report.cause = rows[_i].cause;
+    report.process.pid = 7;
+    report.process.sender_pid = rows[_i].sender;
+    threads[1].mode = threads[4].mode = CDACQ_MODE_USER;
+    threads[0].mode = threads[3].mode = CDACQ_MODE_KERNEL;
+    report_write_busy_text(&report);
+    const char *expected = "\nBusy threads:\n  TID 5 \"five\" ran: it was in no system call\n"
+                           "  TID 6 ran: it was in no system call\n";
+    ck_assert_str_eq(written, rows[_i].shown ? expected : "");
+    struct ordered_stacks ordered = report_order_stacks(&report);
+    ck_assert_int_eq(ordered.items[0].rank, STACK_HANGS);
+    ck_assert_int_eq(ordered.items[1].rank, rows[_i].shown ? STACK_BUSY : STACK_OTHER);
+    ck_assert_int_eq(ordered.items[2].rank, rows[_i].shown ? STACK_BUSY : STACK_OTHER);
+    ck_assert_int_eq(ordered.items[3].rank, STACK_OTHER);
+    free(ordered.items);
+}
+END_TEST
+
 START_TEST(text)
 {
     struct report report = report_of();
@@ -183,6 +219,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, percents);
     tcase_add_test(tcase, measuring);
     tcase_add_test(tcase, order_of_stacks);
+    tcase_add_loop_test(tcase, running_threads_of_a_core, 0, 7);
     tcase_add_test(tcase, text);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -287,6 +287,17 @@ def check_busy(pid, facts):
     return wrong
 
 
+def check_modes(core, report, facts):
+    """What the threads did as the process was stopped. A thread that spins may have been in an interrupt, not in a system call."""
+    modes = {thread["tid"]: thread["mode"] for stack in report["stacks"] for thread in stack["threads"]}
+    names = {"spinner0": "user", "spinner1": "user", "sleeper": "kernel", "parked": "kernel"}
+    wrong = [f"{name}: {modes[facts.threads[name]]}" for name, mode in names.items() if modes[facts.threads[name]] != mode]
+    if report["kind"] == "core" and report["signal"] is None:
+        text = subprocess.run([TOOL, "report", core], stdout=subprocess.PIPE, text=True, check=False).stdout
+        wrong += [f"{name} is not listed" for name, mode in names.items() if (f"  TID {facts.threads[name]}" in text.partition("\nBusy threads:\n")[2].partition("\n\n")[0]) != (mode == "user")]
+    return wrong
+
+
 SUSPENDED = ["-p:Features=runtime-async=on", "-p:EnablePreviewFeatures=true", "-p:LangVersion=preview"]
 OVER_ITERATORS = ["ListWaiter", "PromiseWaiter", "StreamWaiter"]  # not found if the runtime suspends what awaits an iterator
 
@@ -359,6 +370,8 @@ def test_way(work, runtime, way, every_kind):
                 wrong += compare_services(work, core, target.runtime_directory(), report)
             if kind == "live" and way == "busy":
                 wrong += check_busy(target.pid, facts)
+            if way == "busy":
+                wrong += check_modes(core, report, facts)
             if kind == "kernel" and way not in ["healthy", "busy"]:
                 wrong += compare_snapshot(core)
             if kind != "live" and way == "deadlocks":

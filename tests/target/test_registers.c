@@ -92,6 +92,20 @@ START_TEST(x86_64_is_the_kernels_struct)
     ck_assert_uint_eq(registers.values[0], 99);
     for (unsigned n = 1; n < 17; n++)
         ck_assert_uint_eq(registers.values[n], n);
+    ck_assert_int_eq(registers_mode(machine, (const uint8_t *)&user, sizeof user), CDACQ_MODE_KERNEL);
+    user.orig_rax = UINT64_MAX;
+    ck_assert_int_eq(registers_mode(machine, (const uint8_t *)&user, sizeof user), CDACQ_MODE_USER);
+    user.orig_rax = 0;
+    ck_assert_int_eq(registers_mode(machine, (const uint8_t *)&user, sizeof user), CDACQ_MODE_UNKNOWN);
+    ck_assert_int_eq(registers_mode(machine, (const uint8_t *)&user, 15 * 8), CDACQ_MODE_UNKNOWN);
+    ck_assert_int_eq(registers_mode(register_machine_find(EM_AARCH64), (const uint8_t *)&user, sizeof user),
+                     CDACQ_MODE_UNKNOWN);
+    uint8_t words[REGISTERS_KERNEL_SIZE];
+    for (enum cdacq_thread_mode mode = CDACQ_MODE_UNKNOWN; mode <= CDACQ_MODE_USER; mode++) {
+        registers_to_kernel(machine, &registers, false, words);
+        registers_put_mode(machine, mode, words);
+        ck_assert_int_eq(registers_mode(machine, words, sizeof words), mode);
+    }
     ck_assert_str_eq(machine->names[machine->pc], "rip");
     ck_assert_str_eq(machine->names[machine->sp], "rsp");
     ck_assert_str_eq(machine->names[machine->fp], "rbp");
