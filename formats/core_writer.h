@@ -44,8 +44,9 @@ struct core_writer_mapping {
 
 /* A thread: an NT_PRSTATUS. */
 struct core_writer_thread {
-    int tid, signal;
-    bool died;                /* the signal ended the process: an NT_SIGINFO follows, with the next four */
+    int tid;
+    int signal;               /* that ended the process, of every thread, as the kernel writes it; 0: none */
+    bool died;                /* the thread that got it: an NT_SIGINFO follows, with the next four */
     int code;                 /* si_code */
     uint64_t address;         /* si_addr, of a fault; else 0 and */
     int sender_pid;           /* si_pid */

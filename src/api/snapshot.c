@@ -103,6 +103,9 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
     const struct register_machine *machine = register_machine_find(handle->target->elf_machine);
     struct core_writer_thread *list = calloc(threads->count + 1, sizeof *list);
     uint8_t *words = calloc(threads->count + 1, REGISTERS_KERNEL_SIZE);
+    int ended_by = 0;
+    for (size_t i = 0; i < threads->count; i++)
+        ended_by = threads->items[i].died ? threads->items[i].signal : ended_by;
     for (size_t i = 0; list && words && machine && i < threads->count; i++) {
         const struct target_thread *thread = &threads->items[i];
         uint8_t *registers = words + i * REGISTERS_KERNEL_SIZE;
@@ -110,7 +113,7 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
         registers_put_mode(machine, thread->mode, registers);
         list[i] = (struct core_writer_thread){
             .tid = thread->inner_tid, /* as in a core of the kernel: the runtime knows no other */
-            .signal = thread->died ? thread->signal : 0,
+            .signal = ended_by,
             .died = thread->died,
             .code = signal->code,
             .address = signal->has_address ? signal->address : 0,

@@ -81,10 +81,17 @@ class Gdb(unittest.TestCase):
         for line in text.splitlines():
             self.assertIn(line.split(" in /")[0], output)  # without the file, which only the PDB has
         self.assertRegex(output, r"(?m)^\.NET 10\.0\.\d+ ")
-        self.assertIn(f"TID {threads[0].tid} has the exception:", output)
+        self.assertIn("The runtime ended the process and wrote:\nUnhandled exception. System.Reflection", output)
         self.assertRegex(output, rf"(?m)^#\d+ +0x[0-9a-f]+ {MAIN} \+0x[0-9a-f]+ \[jit\] IL_\w+ \(Dying\.dll\)")
         self.assertEqual(len(re.findall(r"(?m)^TID \d+:$", output)) >= 1 + len(threads), True)
         self.assertNotIn("Python Exception", output)
+
+    def test_what_ended_the_process(self):
+        """gdb says so, and the report has the runtime's text, which the signal leads to."""
+        output = self.run_gdb("cdacq report")
+        self.assertIn("Program terminated with signal SIGABRT", output)
+        with cdacq.open(self.cores["crash-net10-x64"]) as target:
+            self.assertIn(target.last_words().splitlines()[0], output)
 
     def main_frame(self):
         return re.search(rf"(?m)^#(\d+) .*{MAIN}", self.run_gdb("bt"))[1]
