@@ -216,7 +216,7 @@ END_TEST
 
 /* ---- A process ---- */
 
-enum { THREADS = 1000 };
+enum { THREADS = 1000, SPINNER = 17 };
 
 static struct shared {
     struct {
@@ -236,7 +236,8 @@ static __attribute__((noreturn)) void *thread_main(void *context)
     shared->threads[index].frame = (uintptr_t)__builtin_frame_address(0);
     shared->ready++;
     for (;;)
-        pause();
+        if (index != SPINNER)
+            pause();
 }
 
 static void child_main(void)
@@ -280,9 +281,10 @@ START_TEST(many_threads_of_a_process)
     list();
     ck_assert(seconds() - before < 5); /* some 10 ms on an idle machine */
     const struct register_machine *machine = register_machine_find(target->elf_machine);
+    bool has_mode = target->elf_machine == EM_X86_64;
     ck_assert_uint_eq(threads.count, THREADS + 1);
     ck_assert_int_eq(threads.items[0].tid, child);
-    size_t found = 0;
+    size_t found = 0, waiting = 0;
     for (size_t i = 0; i < THREADS; i++) {
         const struct target_thread *thread = NULL;
         for (size_t k = 0; k < threads.count; k++)
@@ -297,8 +299,12 @@ START_TEST(many_threads_of_a_process)
         ck_assert_uint_lt(sp, shared->threads[i].frame);
         ck_assert_uint_gt(sp, shared->threads[i].frame - 4096);
         found++;
+        waiting += thread->mode == CDACQ_MODE_KERNEL;
+        if (i == SPINNER)
+            ck_assert_int_eq(thread->mode, has_mode ? CDACQ_MODE_USER : CDACQ_MODE_UNKNOWN);
     }
     ck_assert_uint_eq(found, THREADS);
+    ck_assert((waiting > 0) == has_mode); /* some may not have begun to wait */
     threads_deinit(&threads);
     list(); /* may be repeated */
     ck_assert_uint_eq(threads.count, THREADS + 1);
