@@ -66,6 +66,8 @@ enum cdacq_wait_kind {
     CDACQ_WAIT_SEMAPHORE, /* for a SemaphoreSlim */
     CDACQ_WAIT_JOIN,      /* for a thread to end */
     CDACQ_WAIT_HANDLE,    /* for a WaitHandle */
+    /* The thread that ran Main, which has returned: for all threads without CDACQ_THREAD_BACKGROUND to end. */
+    CDACQ_WAIT_FOREGROUND,
 };
 
 /* How the object of a wait was found. */

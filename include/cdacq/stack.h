@@ -21,9 +21,13 @@ struct cdacq_registers {
     uint64_t values[64]; /* 0 if not known */
 };
 
-/* Some bits of the runtime's state of a thread. Source: dotnet/runtime docs/design/datacontracts/Thread.md. */
+/*
+ * Some bits of the runtime's state of a thread. Source: dotnet/runtime docs/design/datacontracts/Thread.md and
+ * src/coreclr/vm/threads.h.
+ */
 enum cdacq_thread_state {
     CDACQ_THREAD_BACKGROUND = 0x200,  /* the process does not wait for its end */
+    CDACQ_THREAD_LEAVES = 0x10000,    /* it has ended, or has run Main and waits for the foreground threads to end */
     CDACQ_THREAD_POOL = 0x1000000,    /* a worker of the thread pool, or a thread that serves it */
     CDACQ_THREAD_WAITING = 0x2000000, /* it sleeps, waits or joins */
 };

@@ -206,6 +206,7 @@ class ThreadMode(enum.IntEnum):
 class ThreadState(enum.IntFlag):
     """Some bits of the runtime's state of a thread."""
     BACKGROUND = 0x200
+    LEAVES = 0x10000
     POOL = 0x1000000
     WAITING = 0x2000000
 
@@ -272,6 +273,7 @@ class WaitKind(enum.IntEnum):
     SEMAPHORE = 5
     JOIN = 6
     HANDLE = 7
+    FOREGROUND = 8
 
 
 class WaitSource(enum.IntEnum):

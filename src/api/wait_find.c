@@ -208,6 +208,7 @@ static enum graph_answer can_be_cancelled(const struct current_thread *current, 
         return current->framework_waits || !wait->object ? GRAPH_UNKNOWN : GRAPH_NO;
     case CDACQ_WAIT_ENTER:
     case CDACQ_WAIT_JOIN:
+    case CDACQ_WAIT_FOREGROUND:
         break;
     }
     return GRAPH_NO;
@@ -226,6 +227,16 @@ static void find_end(const struct current_thread *current, struct cdacq_wait *wa
                                                                  : CDACQ_ENDLESS_UNKNOWN;
 }
 
+/* The thread that ran Main waits in the runtime, without managed code. */
+static bool wait_for_foreground(struct cdacq_wait *wait)
+{
+    wait->kind = CDACQ_WAIT_FOREGROUND;
+    wait->by = CDACQ_WAIT_BY_STATE;
+    wait->has_timeout = true;
+    wait->timeout = -1;
+    return true;
+}
+
 void graph_find_wait(struct cdacq_wait_graph *graph)
 {
     if (!graph->current.active || !graph->threads.count)
@@ -242,8 +253,9 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
         .blocker = NO_THREAD,
     };
     graph->current.active = false;
-    bool waits = blocked.is_blocked ? wait_by_monitor(graph, &blocked, &found.wait)
-                                    : wait_by_role(graph, &blocked, thread->address, &found);
+    bool waits = thread->has_run_main ? wait_for_foreground(&found.wait)
+                 : blocked.is_blocked ? wait_by_monitor(graph, &blocked, &found.wait)
+                                      : wait_by_role(graph, &blocked, thread->address, &found);
     find_end(&graph->current, &found.wait);
     bool has_timeout = found.wait.has_timeout && found.wait.timeout >= 0;
     if (has_timeout && graph->current.framework_waits) /* the method that the program called may go on */

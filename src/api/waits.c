@@ -101,12 +101,16 @@ void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cd
     sized_copy(&copy, thread, sized_size(thread));
     session_follow(graph->session);
     graph_find_wait(graph);
+    /* The runtime makes the thread one of the background before it lets it wait. */
+    const uint32_t has_run_main = CDACQ_THREAD_LEAVES | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING;
     const struct graph_thread item = {
         .address = copy.thread,
         .managed_id = copy.managed_id,
         .tid = copy.tid,
         .name = copy.name ? arena_string(&graph->arena, copy.name, strlen(copy.name)) : NULL,
         .is_waiting = copy.state & CDACQ_THREAD_WAITING,
+        .is_background = copy.state & CDACQ_THREAD_BACKGROUND,
+        .has_run_main = (copy.state & has_run_main) == has_run_main,
         .is_of_pool = copy.state & CDACQ_THREAD_POOL,
     };
     size_t index = graph->threads.count;
@@ -147,7 +151,11 @@ static void add_runtime_threads(struct cdacq_wait_graph *graph)
     for (size_t i = 0; i < list.count; i++) {
         const struct thread_data *thread = &list.items[i];
         const struct graph_thread item = {
-            .address = thread->address, .managed_id = thread->id, .tid = (int)thread->os_id};
+            .address = thread->address,
+            .managed_id = thread->id,
+            .tid = (int)thread->os_id,
+            .is_background = thread->state & CDACQ_THREAD_BACKGROUND,
+        };
         int known = find_thread(&graph->by_address, thread->address);
         if (known == NO_THREAD && thread->os_id) {
             known = (int)graph->threads.count;
@@ -246,6 +254,21 @@ static int joined_by(struct cdacq_wait_graph *graph, const struct graph_wait *wa
                : NO_THREAD;
 }
 
+/* The only foreground thread; NO_THREAD if there are several, or none is known. */
+static int last_foreground_thread(const struct cdacq_wait_graph *graph)
+{
+    int found = NO_THREAD;
+    for (size_t i = 0; i < graph->threads.count; i++) {
+        const struct graph_thread *thread = &graph->threads.items[i];
+        if (!thread->tid || !thread->address || thread->is_background)
+            continue;
+        if (found != NO_THREAD)
+            return NO_THREAD;
+        found = (int)i;
+    }
+    return found;
+}
+
 static void describe_waits(struct cdacq_wait_graph *graph)
 {
     size_t kept = 0;
@@ -257,6 +280,8 @@ static void describe_waits(struct cdacq_wait_graph *graph)
             wait.blocker = joined_by(graph, &wait);
         else if (wait.wait.kind == CDACQ_WAIT_TASK)
             graph_describe_task_wait(graph, &wait);
+        else if (wait.wait.kind == CDACQ_WAIT_FOREGROUND)
+            wait.blocker = last_foreground_thread(graph);
         if (wait.wait.kind == CDACQ_WAIT_ENTER && wait.blocker == wait.thread)
             continue; /* it has entered */
         if (wait.wait.kind == CDACQ_WAIT_HANDLE && graph->threads.items[wait.thread].serves_pool)

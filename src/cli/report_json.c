@@ -120,6 +120,7 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
         json_begin_object(w, NULL);
         json_number(w, "tid", (uint64_t)stack->threads.items[i].tid);
         json_string(w, "name", stack->threads.items[i].name);
+        json_bool(w, "foreground", stack->threads.items[i].is_foreground);
         json_string(w, "mode", mode_text(stack->threads.items[i].mode));
         json_known_number(w, "processor_percent", report->busy && report->busy->measured,
                           report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0);

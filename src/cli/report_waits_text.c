@@ -66,7 +66,7 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
     static const char *const words[] = {[CDACQ_WAIT_ENTER] = ", held by ",
                                         [CDACQ_WAIT_TASK] = ", run by ",
                                         [CDACQ_WAIT_JOIN] = ", which is ",
-                                        [CDACQ_WAIT_HANDLE] = NULL};
+                                        [CDACQ_WAIT_FOREGROUND] = NULL};
     const char *word = words[wait->kind] ? words[wait->kind] : ", of ";
     if (!wait->blocker_tid && !wait->blocker_id) {
         if (wait->readers)
@@ -116,8 +116,38 @@ static bool is_certain(const struct cdacq_deadlock *deadlock)
     return true;
 }
 
-static void write_deadlock(struct output *out, const struct cdacq_deadlock *deadlock)
+/* What ends the process when Main has returned, as the end of "TID 12 waits". */
+static void put_foreground(struct output *out, const struct report *report)
 {
+    size_t count = 0;
+    output_literal(out, " for the foreground threads to end, since Main has returned");
+    for (size_t i = 0; i < report->stacks.list.count; i++) {
+        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
+        for (size_t k = 0; k < threads->count; k++) {
+            if (!threads->items[k].is_foreground || ++count > THREADS_SHOWN)
+                continue;
+            output_literal(out, count == 1 ? ": " : ", ");
+            put_thread(out, threads->items[k].tid, threads->items[k].name);
+        }
+    }
+    if (count > THREADS_SHOWN)
+        output_printf(out, " and %zu more", count - THREADS_SHOWN);
+}
+
+/* What it waits for, and who has to go on first. */
+static void put_wait(struct output *out, const struct report *report, const struct cdacq_wait *wait)
+{
+    if (wait->kind == CDACQ_WAIT_FOREGROUND) {
+        put_foreground(out, report);
+        return;
+    }
+    put_aim(out, wait);
+    put_blocker(out, wait);
+}
+
+static void write_deadlock(const struct report *report, const struct cdacq_deadlock *deadlock)
+{
+    struct output *out = report->answers.out;
     output_style(out, STYLE_ERROR);
     output_printf(out, "\nDeadlock of %zu thread%s:\n", deadlock->count, plural(deadlock->count));
     output_style(out, STYLE_NONE);
@@ -125,8 +155,7 @@ static void write_deadlock(struct output *out, const struct cdacq_deadlock *dead
         output_literal(out, "  ");
         put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
         output_literal(out, " waits");
-        put_aim(out, deadlock->waits[i]);
-        put_blocker(out, deadlock->waits[i]);
+        put_wait(out, report, deadlock->waits[i]);
         output_literal(out, "\n");
         put_tasks(out, deadlock->waits[i]);
     }
@@ -151,8 +180,9 @@ static void write_deadlock_line(struct output *out, const struct cdacq_deadlock 
     output_literal(out, "\n");
 }
 
-static void write_wait(struct output *out, const struct cdacq_wait *const *waits, size_t count)
+static void write_wait(const struct report *report, const struct cdacq_wait *const *waits, size_t count)
 {
+    struct output *out = report->answers.out;
     output_literal(out, "  ");
     for (size_t i = 0; i < MIN(count, (size_t)THREADS_SHOWN); i++) {
         output_literal(out, i ? ", " : "");
@@ -161,11 +191,12 @@ static void write_wait(struct output *out, const struct cdacq_wait *const *waits
     if (count > THREADS_SHOWN)
         output_printf(out, " and %zu more", count - THREADS_SHOWN);
     output_literal(out, count > 1 ? " wait" : " waits");
-    if (waits[0]->object == waits[count - 1]->object)
-        put_aim(out, waits[0]);
-    else
+    if (waits[0]->object == waits[count - 1]->object) {
+        put_wait(out, report, waits[0]);
+    } else {
         put_aim_of_each(out, waits[0]);
-    put_blocker(out, waits[0]);
+        put_blocker(out, waits[0]);
+    }
     output_literal(out, "\n");
     put_tasks(out, waits[0]);
 }
@@ -224,7 +255,7 @@ void report_write_waits_text(const struct report *report, bool brief)
         if (brief)
             write_deadlock_line(out, report->deadlocks.items[i]);
         else
-            write_deadlock(out, report->deadlocks.items[i]);
+            write_deadlock(report, report->deadlocks.items[i]);
     }
     if (brief) {
         if (report->pool.starves) {
@@ -239,7 +270,7 @@ void report_write_waits_text(const struct report *report, bool brief)
         output_styled(out, STYLE_HEADING, "\nWaits:\n");
     for (size_t i = 0, n; i < waits.count && !output_failed(out); i += n) {
         n = wait_lines_count(&waits, i);
-        write_wait(out, waits.items + i, n);
+        write_wait(report, waits.items + i, n);
     }
     if (report->waits_problem)
         output_note_between(out, "\n(some waits may be missing: ", report->waits_problem, ")\n");

@@ -148,6 +148,7 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
                                       .signal = thread->signal,
                                       .died = thread->died,
                                       .is_of_pool = thread->state & CDACQ_THREAD_POOL,
+                                      .is_foreground = thread->thread && !(thread->state & CDACQ_THREAD_BACKGROUND),
                                       .mode = thread->mode,
                                       .name = keep_string(stacks, thread->name)};
     if (!stack_threads_append(&(*known)->threads, item))

@@ -27,6 +27,7 @@ struct kept_frame {
 struct stack_thread {
     int tid, signal;
     bool died, is_of_pool;
+    bool is_foreground; /* the process does not end before it */
     enum cdacq_thread_mode mode;
     const char *name; /* NULL: not known */
 };

@@ -838,6 +838,52 @@ START_TEST(native_waits)
 }
 END_TEST
 
+/* Main has returned: its thread waits for the others, of which those of the background do not count. */
+START_TEST(main_has_returned)
+{
+    static const struct {
+        unsigned foreground; /* a bit for each thread */
+        int blocker;
+        uint32_t without; /* a bit of the state that is missing */
+        bool joins;       /* the thread 1 waits for the end of that of Main */
+        const char *deadlock;
+    } rows[] = {
+        {1u << 1, 102, 0, false, ""},
+        {1u << 1 | 1u << 2, 0, 0, false, ""},
+        {0, 0, 0, false, ""},
+        {1u << 1, 102, 0, true, "101 102;"},
+        {1u << 1, -1, CDACQ_THREAD_WAITING, false, ""},
+        {1u << 1, -1, CDACQ_THREAD_BACKGROUND, false, ""},
+        {1u << 1, -1, CDACQ_THREAD_LEAVES, false, ""},
+    };
+    uint64_t joined = lock_heap_object(&heap, LOCK_HEAP_THREAD);
+    lock_heap_put(&heap, joined + THREAD_INTERNAL, heap.threads[0], 8);
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
+        struct cdacq_thread thread = lock_heap_thread(&heap, i);
+        thread.state = i == 0 ? CDACQ_THREAD_LEAVES | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING : 0;
+        thread.state |= rows[_i].foreground >> i & 1 ? 0 : CDACQ_THREAD_BACKGROUND;
+        thread.state &= i == 0 ? ~rows[_i].without : UINT32_MAX;
+        cdacq_wait_graph_add_thread(graph, &thread);
+        if (i != 1 || !rows[_i].joins)
+            continue;
+        graph->current.timed = GRAPH_NO;
+        graph->current.roles = 1u << WAIT_ROLE_JOIN;
+        graph->current.candidates[WAIT_ROLE_JOIN] =
+            (struct wait_candidate){.object = joined, .by = CDACQ_WAIT_BY_FRAME};
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    const struct cdacq_wait *wait = wait_of(0);
+    ck_assert((wait != NULL) == (rows[_i].blocker >= 0));
+    if (wait) {
+        ck_assert_int_eq(wait->kind, CDACQ_WAIT_FOREGROUND);
+        ck_assert_int_eq(wait->by, CDACQ_WAIT_BY_STATE);
+        ck_assert_int_eq(wait->endless, CDACQ_ENDLESS_YES);
+        ck_assert_int_eq(wait->blocker_tid, rows[_i].blocker);
+    }
+    ck_assert_str_eq(found_deadlocks(), rows[_i].deadlock);
+}
+END_TEST
+
 /* A thread that serves the pool waits for handles when it is idle; nothing else waits for that. */
 START_TEST(idle_thread_of_the_pool)
 {
@@ -1041,6 +1087,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, task_with_children, 0, 2);
     tcase_add_test(tc, running_iterator);
     tcase_add_loop_test(tc, native_waits, 0, 10);
+    tcase_add_loop_test(tc, main_has_returned, 0, 7);
     tcase_add_loop_test(tc, idle_thread_of_the_pool, 0, 2);
     tcase_add_loop_test(tc, awaited_any, 0, 2);
     tcase_add_test(tc, cycles_of_tasks);

@@ -96,6 +96,9 @@ static class Program
             case "busy":
                 Busy.All();
                 break;
+            case "returned":
+                Returned.All();
+                break;
             case "many":
                 Many.All(int.Parse(arguments[1]));
                 break;
@@ -112,7 +115,8 @@ static class Program
             Console.WriteLine(fact);
         Console.WriteLine($"READY {Environment.ProcessId}");
         Console.Out.Flush();
-        Parked();
+        if (arguments[0] != "returned")
+            Parked();
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
