@@ -7,7 +7,7 @@
 #include "util/text.h"
 #include "util/utf16.h"
 #include "contracts/lookup_map.h"
-#include "target/mapped_file.h"
+#include "target/mapped_path.h"
 
 enum {
     IMAGE_SPAN_MAX = 0x7fffffff, /* RVAs of an image are below 2 GB */

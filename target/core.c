@@ -11,6 +11,7 @@
 #include "util/file.h"
 #include "formats/core_writer.h"
 #include "formats/elf.h"
+#include "target/mapped_files.h"
 #include "target/page_cache.h"
 #include "target/segments.h"
 #include "target/threads.h"
@@ -495,7 +496,7 @@ static enum cdacq_status add_holes(struct segments *holes, struct target *target
         if (i && strcmp(mapping[-1].path, mapping->path) == 0)
             mapping->file = mapping[-1].file;
         else
-            mapping->file = mapped_file_get(target, policy, mapping->path);
+            mapping->file = mapped_files_get(target, policy, mapping->path);
         if (!mapping->file)
             continue;
         /* The loader maps gaps between segments without access, perhaps to beyond the end of the file. */

@@ -11,7 +11,7 @@
 #define CDACQ_TARGET_CORE_H
 
 #include "target/core_store.h"
-#include "target/mapped_file.h"
+#include "target/file_policy.h"
 
 /* Where a core is read from. */
 struct core_source {

@@ -10,6 +10,7 @@
 #include "formats/elf.h"
 #include "target/live_mappings.h"
 #include "target/live_pages.h"
+#include "target/mapped_files.h"
 #include "target/proc_maps.h"
 #include "target/proc_status.h"
 #include "target/shared_memory.h"

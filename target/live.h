@@ -6,7 +6,7 @@
 #ifndef CDACQ_TARGET_LIVE_H
 #define CDACQ_TARGET_LIVE_H
 
-#include "target/mapped_file.h"
+#include "target/file_policy.h"
 
 /*
  * With `stop`, every thread is held from before the first read until the target is destroyed, by any thread, or this

@@ -7,6 +7,8 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "target/mapped_files.h"
+#include "target/mapped_path.h"
 #include "target/proc_status.h"
 
 #define SECOND UINT64_C(1000000000) /* in nanoseconds: mappings are out of date after so long in any case */
@@ -66,9 +68,9 @@ static struct mapped_file *file_of(struct live_mappings *mappings, const struct 
     file = deleted_file(mappings, map);
     if (file)
         return file;
-    file = mapped_file_get(target, mappings->policy, map->path);
+    file = mapped_files_get(target, mappings->policy, map->path);
     if (file && file->inode && (file->inode != map->inode || file->device != map->device))
-        file = mapped_file_replace(target, mappings->policy, map->path);
+        file = mapped_files_replace(target, mappings->policy, map->path);
     if (file && !file->inode && map->inode) {
         file->device = map->device;
         file->inode = map->inode;

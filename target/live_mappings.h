@@ -7,7 +7,7 @@
 #ifndef CDACQ_TARGET_LIVE_MAPPINGS_H
 #define CDACQ_TARGET_LIVE_MAPPINGS_H
 
-#include "target/mapped_file.h"
+#include "target/file_policy.h"
 #include "target/proc_maps.h"
 
 enum { LIVE_FOUND_MAX = 64 }; /* that are asked for one by one: one address takes at most some 40 */

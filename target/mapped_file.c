@@ -1,121 +1,12 @@
 #include "target/mapped_file.h"
 
-#include <elf.h>
-#include <errno.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include "util/binary_search.h"
 #include "util/error.h"
-#include "util/file.h"
 #include "util/text.h"
 #include "formats/elf_machine.h"
-#include "target/file_index.h"
-
-enum { FILE_READ_MAX = 1 << 30 };
-
-static const char *file_path(struct mapped_file *const *file)
-{
-    return (*file)->path;
-}
-
-DEFINE_HASH_TABLE_FUNCTIONS(file_table, struct mapped_file *, const char *, file_path, hash_string, equal_strings);
-
-static struct mapped_file *record_create(struct target *target, struct file_policy *policy, const char *path)
-{
-    struct mapped_file *file = calloc(1, sizeof *file);
-    if (!file || !(file->path = strdup(path))) {
-        free(file);
-        return NULL;
-    }
-    file->target = target;
-    file->policy = policy;
-    return file;
-}
-
-/*
- * Whether one more file can be known. Files without a mapping, as of the last index, do not count among those at once.
- */
-static bool has_room(const struct target *target)
-{
-    return target->file_count - target->unmapped_file_count < FILE_MAX && target->file_count < FILE_EVER_MAX;
-}
-
-static struct mapped_file *record_add(struct target *target, struct mapped_file *file)
-{
-    file->next = target->files;
-    target->files = file;
-    target->file_count++;
-    return file;
-}
-
-struct mapped_file *mapped_file_get(struct target *target, struct file_policy *policy, const char *path)
-{
-    struct mapped_file **known = file_table_find(&target->file_table, path);
-    if (known || !has_room(target))
-        return known ? *known : NULL;
-    struct mapped_file *file = record_create(target, policy, path);
-    if (file && file_table_insert(&target->file_table, file, NULL))
-        return record_add(target, file);
-    free(file ? file->path : NULL);
-    free(file);
-    return NULL;
-}
-
-struct mapped_file *mapped_file_replace(struct target *target, struct file_policy *policy, const char *path)
-{
-    struct mapped_file **known = file_table_find(&target->file_table, path);
-    struct mapped_file *file = has_room(target) ? record_create(target, policy, path) : NULL;
-    if (!known || !file) {
-        free(file ? file->path : NULL);
-        free(file);
-        return NULL;
-    }
-    return *known = record_add(target, file);
-}
-
-static int compare_by_file(const void *a, const void *b)
-{
-    const struct mapping *x = *(const struct mapping *const *)a, *y = *(const struct mapping *const *)b;
-    if (x->file != y->file)
-        return ((uintptr_t)x->file > (uintptr_t)y->file) - ((uintptr_t)x->file < (uintptr_t)y->file);
-    if (x->offset != y->offset)
-        return (x->offset > y->offset) - (x->offset < y->offset);
-    return (x->begin < y->begin) - (x->begin > y->begin); /* a descending walk meets the lowest first */
-}
-
-bool mapped_files_index(struct target *target)
-{
-    const struct mapping **mappings = calloc(target->mapping_count + 1, sizeof *mappings);
-    size_t count = 0;
-    if (!mappings)
-        return false;
-    free(target->file_mappings);
-    target->file_mappings = mappings;
-    for (struct mapped_file *file = target->files; file; file = file->next)
-        file->mapping_count = 0, file->mappings = NULL, file->begin = file->end = 0;
-    target->unmapped_file_count = target->file_count;
-    for (size_t i = 0; i < target->mapping_count; i++)
-        if (target->mappings[i].file)
-            mappings[count++] = &target->mappings[i];
-    qsort(mappings, count, sizeof *mappings, compare_by_file);
-    for (size_t i = 0; i < count; i++) {
-        struct mapping *mapping = &target->mappings[mappings[i] - target->mappings];
-        struct mapped_file *file = mapping->file;
-        mapping->reach = mapping->offset + (mapping->end - mapping->begin);
-        if (!file->mapping_count) {
-            file->mappings = &mappings[i];
-            file->begin = mapping->begin;
-        } else {
-            mapping->reach = MAX(mapping->reach, mappings[i - 1]->reach);
-        }
-        target->unmapped_file_count -= !file->mapping_count;
-        file->mapping_count++;
-        file->begin = MIN(file->begin, mapping->begin);
-        file->end = MAX(file->end, mapping->end);
-    }
-    return true;
-}
+#include "target/mapped_path.h"
 
 size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset)
 {
@@ -136,104 +27,6 @@ const struct file_identity *mapped_file_identity(struct mapped_file *file, file_
         return found;
     free(found); /* another thread was faster */
     return known;
-}
-
-void file_candidate_close(struct file_candidate *candidate)
-{
-    if (candidate->bytes && !candidate->owned)
-        munmap((void *)(uintptr_t)candidate->bytes, candidate->size);
-    free(candidate->owned);
-    candidate->bytes = candidate->owned = NULL;
-    file_extents_deinit(&candidate->constant);
-}
-
-void mapped_files_deinit(struct target *target)
-{
-    file_table_deinit(&target->file_table);
-    while (target->files) {
-        struct mapped_file *file = target->files;
-        target->files = file->next;
-        file_candidate_close(&file->content);
-        free(file->identity);
-        free(file->local_path);
-        free(file->problem);
-        free(file->path);
-        free(file);
-    }
-    free(target->file_mappings);
-}
-
-/* Reads the whole file, or what is left of one that was truncated meanwhile. */
-static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t size)
-{
-    if (size > FILE_READ_MAX) {
-        errno = EFBIG;
-        return false;
-    }
-    CLEANUP_FREE uint8_t *bytes = malloc((size_t)size);
-    if (!bytes)
-        return false;
-    size_t done = file_read_at(fd, 0, bytes, (size_t)size);
-    if (!done) {
-        errno = EINVAL;
-        return false;
-    }
-    candidate->size = done;
-    candidate->bytes = candidate->owned = take_ptr(bytes);
-    return true;
-}
-
-bool file_candidate_open(struct file_candidate *candidate, const char *path, bool pread)
-{
-    struct stat st;
-    CLEANUP_CLOSE int fd = file_open(path, &st);
-    if (fd < 0)
-        return false;
-    if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
-        errno = EINVAL;
-        return false;
-    }
-    candidate->device = st.st_dev;
-    candidate->inode = st.st_ino;
-    if ((uint64_t)st.st_size > SIZE_MAX / 2) { /* of a program of 32 bits */
-        errno = EFBIG;
-        return false;
-    }
-    if (pread)
-        return candidate_read(candidate, fd, (uint64_t)st.st_size);
-    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return false;
-    candidate->bytes = bytes;
-    candidate->size = (uint64_t)st.st_size;
-    return true;
-}
-
-bool mapped_path_is_memory(const char *path)
-{
-    static const char *const prefixes[] = {"/memfd:", "/dev/zero", "/SYSV"};
-    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-        if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
-}
-
-bool mapped_path_is_deleted(const char *path)
-{
-    static const char deleted[] = " (deleted)";
-    size_t n = strlen(path);
-    return n > sizeof deleted && strcmp(path + n - (sizeof deleted - 1), deleted) == 0;
-}
-
-bool mapped_path_is_file(const char *path)
-{
-    for (const char *step = strchr(path, '/'); step; step = strchr(step + 1, '/')) {
-        size_t length = strcspn(step + 1, "/");
-        if (!length || (step[1] == '.' && (length == 1 || (length == 2 && step[2] == '.'))))
-            return false;
-    }
-    return path[0] == '/' && !mapped_path_is_memory(path) && strncmp(path, "/dev/", 5) != 0 &&
-           strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 && !mapped_path_is_deleted(path);
 }
 
 /* The largest page size of kernels for the machine. */
@@ -344,19 +137,6 @@ static bool consider_build_id(struct search *search, const struct file_index *in
     return consider_named(search, index, hex + 2);
 }
 
-const struct file_index *file_policy_index(struct file_policy *policy, size_t i)
-{
-    if (!policy->indexes) {
-        size_t count = 0;
-        while (policy->module_paths[count])
-            count++;
-        policy->indexes = calloc(count, sizeof *policy->indexes);
-        for (size_t k = 0; policy->indexes && k < count; k++)
-            file_index_build(policy->module_paths[k], &policy->indexes[k]);
-    }
-    return policy->indexes ? &policy->indexes[i] : NULL;
-}
-
 static bool look_below_modules(struct search *search)
 {
     struct file_policy *policy = search->file->policy;
@@ -376,14 +156,13 @@ static bool look_below_modules(struct search *search)
 /* Considers the path from the opener's callback. */
 static bool ask_opener(struct search *search)
 {
-    struct file_policy *policy = search->file->policy;
+    const struct file_policy *policy = search->file->policy;
     struct file_need file;
-    char path[4096] = "";
+    char path[4096];
     if (!policy->find)
         return false;
     describe_need(search, &file);
-    return policy->find(policy->find_context, &file.need, path, sizeof path) && memchr(path, 0, sizeof path) &&
-           consider(search, path);
+    return file_policy_find(policy, &file.need, path, sizeof path) && consider(search, path);
 }
 
 static void look_for(struct search *search)
@@ -408,23 +187,6 @@ static void look_for(struct search *search)
         policy->fetch(policy->fetch_context, file->path, identity->build_id, identity->build_id_size);
     if (fetched)
         consider(search, fetched);
-}
-
-void file_policy_deinit(struct file_policy *policy)
-{
-    for (size_t i = 0; policy->indexes && policy->module_paths[i]; i++)
-        file_index_deinit(&policy->indexes[i]);
-    free(policy->indexes);
-    policy->indexes = NULL;
-}
-
-void file_policy_describe(const struct file_policy *policy, const struct cdacq_need *need, char *message, size_t size)
-{
-    size_t length = strlen(message);
-    if (!policy->describe)
-        return;
-    policy->describe(policy->describe_context, need, message + length, size - length);
-    message[size - 1] = '\0';
 }
 
 /*
@@ -517,13 +279,6 @@ bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access,
     return true;
 }
 
-void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access)
-{
-    end = MIN(end, candidate->size);
-    if (begin < end && candidate->constant.count < FILE_EXTENT_MAX)
-        (void)file_extents_append(&candidate->constant, (struct file_extent){begin, end, access});
-}
-
 void mapped_file_explain(struct target *target, uint64_t address, char *buffer, size_t size)
 {
     buffer[0] = '\0';
@@ -541,10 +296,4 @@ void mapped_file_explain(struct target *target, uint64_t address, char *buffer, 
         snprintf(buffer, size, "; %s", problem);
     else
         snprintf(buffer, size, "; it belongs to %s", path);
-}
-
-void mapped_file_release_pages(const struct mapped_file *file)
-{
-    if (file->content.bytes && !file->content.owned)
-        (void)madvise((void *)(uintptr_t)file->content.bytes, (size_t)file->content.size, MADV_DONTNEED);
 }

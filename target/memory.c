@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cdacq/stack.h"
+#include "target/mapped_files.h"
 #include "target/page_cache.h"
 #include "target/threads.h"
 #include "util/binary_search.h"
@@ -208,7 +209,7 @@ static bool take_mappings(struct target *target, const struct cdacq_memory *memo
         if (mapping.begin >= mapping.end || !mapping.path ||
             mapping.file_offset > UINT64_MAX - (mapping.end - mapping.begin))
             continue;
-        struct mapped_file *file = mapped_file_get(target, finds_files(policy) ? policy : NULL, mapping.path);
+        struct mapped_file *file = mapped_files_get(target, finds_files(policy) ? policy : NULL, mapping.path);
         target->mappings[target->mapping_count++] = (struct mapping){.begin = mapping.begin,
                                                                      .end = mapping.end,
                                                                      .offset = mapping.file_offset,

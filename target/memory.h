@@ -6,7 +6,7 @@
 #ifndef CDACQ_TARGET_MEMORY_H
 #define CDACQ_TARGET_MEMORY_H
 
-#include "target/mapped_file.h"
+#include "target/file_policy.h"
 
 /* `policy`, which may be NULL, must outlive the target. */
 enum cdacq_status memory_open(const struct cdacq_memory *memory, struct file_policy *policy, bool record,

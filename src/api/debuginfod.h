@@ -6,7 +6,7 @@
 #define CDACQ_API_DEBUGINFOD_H
 
 #include "cdacq/target.h"
-#include "target/mapped_file.h"
+#include "target/file_policy.h"
 
 /* Who is told what is fetched: the fields of struct cdacq_options. The context of the functions. */
 struct debuginfod_listener {

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "target/file_index.h"
+#include "target/mapped_path.h"
 #include "util/error.h"
 #include "util/inflate.h"
 #include "util/sha256.h"
@@ -268,11 +268,9 @@ static struct cdacq_need need_of(const struct search *search)
 
 static bool ask_opener(struct search *search)
 {
-    struct file_policy *policy = search->policy;
     const struct cdacq_need need = need_of(search);
-    char path[4096] = "";
-    return policy->find && policy->find(policy->find_context, &need, path, sizeof path) &&
-           memchr(path, 0, sizeof path) && consider(search, path);
+    char path[4096];
+    return file_policy_find(search->policy, &need, path, sizeof path) && consider(search, path);
 }
 
 /* Copies a PDB of the snapshot that was accepted, because a module has its own. Returns why not, or NULL. */

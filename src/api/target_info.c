@@ -23,7 +23,7 @@ static const struct runtime_version *version_of(struct cdacq_target *target)
     const struct runtime *runtime = &target->runtimes.items[target->runtime];
     runtime_version_find(runtime, &version);
     if (runtime->has_image && runtime->image.file && atomic_load(&runtime->image.file->resolved))
-        mapped_file_release_pages(runtime->image.file);
+        file_candidate_release_pages(&runtime->image.file->content);
     pthread_mutex_lock(&target->policy.lock);
     if (!target->has_version)
         target->version = version;
@@ -233,7 +233,7 @@ static void describe_module(struct mapped_file *file, char *build_id, struct fil
     info.symbol_key = or_null(identity->key);
     info.problem = info.missing_size || needed ? mapped_file_problem(file) : NULL;
     if (!known && atomic_load(&file->resolved)) /* only to be checked: a process maps hundreds of files */
-        mapped_file_release_pages(file);
+        file_candidate_release_pages(&file->content);
     *ret = info;
 }
 

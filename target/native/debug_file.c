@@ -4,7 +4,7 @@
 
 #include "formats/compression/unpacker.h"
 #include "formats/dwarf_cursor.h"
-#include "target/file_index.h"
+#include "target/mapped_path.h"
 #include "util/text.h"
 
 /* How many times as long as comparing bytes it takes to unpack them, and to form a checksum of them. */

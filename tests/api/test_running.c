@@ -11,7 +11,7 @@
 
 #include "formats/byte_writer.h"
 #include "src/api/session.h"
-#include "target/mapped_file.h"
+#include "target/mapped_files.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "formats/core_writer.h"
+#include "target/mapped_file.h"
 #include "target/reader.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "target/live_mappings.h"
+#include "target/mapped_file.h"
 #include "target/reader.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"

@@ -1,4 +1,4 @@
-#include "target/mapped_file.h"
+#include "target/mapped_files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void teardown(void)
 
 static struct mapped_file *get(const char *path)
 {
-    struct mapped_file *file = mapped_file_get(&target, &policy, path);
+    struct mapped_file *file = mapped_files_get(&target, &policy, path);
     ck_assert_ptr_nonnull(file);
     return file;
 }
@@ -102,10 +102,10 @@ START_TEST(the_number_of_files_is_capped)
     char path[32];
     for (int i = 0; i < FILE_MAX; i++) {
         snprintf(path, sizeof path, "/lib/%d.so", i);
-        if (!mapped_file_get(&target, &policy, path))
+        if (!mapped_files_get(&target, &policy, path))
             ck_abort_msg("file %d", i);
     }
-    ck_assert_ptr_null(mapped_file_get(&target, &policy, "/one/more"));
+    ck_assert_ptr_null(mapped_files_get(&target, &policy, "/one/more"));
     ck_assert_str_eq(get("/lib/0.so")->path, "/lib/0.so"); /* those that are there are found */
     ck_assert_str_eq(get("/lib/8191.so")->path, "/lib/8191.so");
     /* A mapping of a file, and all others are not mapped any more. */
@@ -120,19 +120,19 @@ START_TEST(the_number_of_files_is_capped)
     ck_assert_uint_eq(target.unmapped_file_count, FILE_MAX - 1);
     for (int i = 1; i < FILE_MAX; i++) {
         snprintf(path, sizeof path, "/other/%d.so", i);
-        if (!mapped_file_get(&target, &policy, path))
+        if (!mapped_files_get(&target, &policy, path))
             ck_abort_msg("file %d", i);
     }
-    ck_assert_ptr_null(mapped_file_get(&target, &policy, "/one/more"));
+    ck_assert_ptr_null(mapped_files_get(&target, &policy, "/one/more"));
     ck_assert_str_eq(get("/lib/0.so")->path, "/lib/0.so");
-    ck_assert_ptr_null(mapped_file_replace(&target, &policy, "/lib/0.so"));
+    ck_assert_ptr_null(mapped_files_replace(&target, &policy, "/lib/0.so"));
 }
 END_TEST
 
 START_TEST(no_policy_no_file)
 {
     const char *path = test_file("lib.so", "C", 1);
-    struct mapped_file *file = mapped_file_get(&target, NULL, path);
+    struct mapped_file *file = mapped_files_get(&target, NULL, path);
     ck_assert(!mapped_file_resolve(file));
     ck_assert_ptr_null(mapped_file_problem(file));
 }
@@ -514,18 +514,6 @@ static const char *const no_files[] = {
     "../modules0/lib.so",
 };
 
-START_TEST(memory_that_the_kernel_names_is_told_from_files)
-{
-    static const char *const memory[] = {"/memfd:doublemapper (deleted)", "/dev/zero (deleted)",
-                                         "/SYSV00000000 (deleted)"};
-    static const char *const others[] = {"/app/memfd:x", "/app/lib.so (deleted)", "/dev/shm/lib.so", ""};
-    for (size_t i = 0; i < ARRAY_SIZE(memory); i++)
-        ck_assert(mapped_path_is_memory(memory[i]));
-    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        ck_assert(!mapped_path_is_memory(others[i]));
-}
-END_TEST
-
 START_TEST(what_never_was_a_file_is_not_opened)
 {
     const char *path = no_files[_i];
@@ -747,7 +735,6 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
-    tcase_add_test(tc, memory_that_the_kernel_names_is_told_from_files);
     tcase_add_loop_test(tc, what_never_was_a_file_is_not_opened, 0, ARRAY_SIZE(no_files));
     tcase_add_loop_test(tc, by_build_id, 0, 3);
     suite_add_tcase(s, tc);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "target/mapped_file.h"
 #include "target/reader.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"

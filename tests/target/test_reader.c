@@ -1,5 +1,6 @@
 #include "target/reader.h"
 
+#include "target/mapped_files.h"
 #include "target/memory.h"
 #include "tests/support/check_main.h"
 
