@@ -1,0 +1,52 @@
+/*
+ * core_process.h: what the notes of a core say of its process: its threads, its mappings, its id and name, the signal
+ * that ended it, and which program wrote the core. Source: core(5); Linux fs/binfmt_elf.c; dotnet/runtime
+ * src/coreclr/debug/createdump.
+ */
+#ifndef CDACQ_TARGET_CORE_PROCESS_H
+#define CDACQ_TARGET_CORE_PROCESS_H
+
+#include "target/core_file.h"
+#include "target/threads.h"
+
+/* Which notes there were. */
+struct core_process_notes {
+    bool gdb, snapshot; /* of these programs' own */
+    bool threads, signal, auxv;
+    bool process_first; /* a note of the process was before all of threads */
+    bool lost_threads;  /* there were threads that are not kept */
+};
+
+/* A zeroed struct is one of which nothing is known. */
+struct core_process {
+    struct core_process_notes seen;
+    struct core_threads threads;
+    bool lost_thread; /* the last NT_PRSTATUS is not among them */
+    struct core_prpsinfo info;
+    uint64_t program;    /* address of the path that the program was started by; 0: not known */
+    unsigned note_count; /* read so far */
+    unsigned listed;     /* entries of NT_FILE that were read, with 1 for each note */
+};
+
+void core_process_deinit(struct core_process *process);
+
+/*
+ * Reads the notes of a PT_NOTE. Adds mappings, not sorted, and the PDBs of a snapshot to the target, and sets its pid
+ * and vdso; what a cut core lacks makes it truncated. Paths and PDBs are bytes of `file`.
+ */
+enum cdacq_status core_process_read_notes(struct core_process *process, struct target *target, struct core_file *file,
+                                          const struct elf_segment *header, struct cdacq_error *err);
+
+/* The following are for a process whose notes have all been read. */
+
+/* The name of the program that wrote the core, as far as the notes show it; static. NULL where it is not known. */
+const char *core_process_writer(const struct core_process *process);
+
+/* As target_threads(). */
+enum cdacq_status core_process_list_threads(const struct core_process *process, const struct target *target,
+                                            struct elf_class elf, struct threads *ret, struct cdacq_error *err);
+
+/* Fills in all but the time of a zeroed struct. */
+void core_process_describe(const struct core_process *process, struct target_process *ret);
+
+#endif
