@@ -14,7 +14,7 @@ import sys
 FOLDERS = ["include", "util", "formats", "target", "descriptors", "contracts", "src", "mocktarget", "tests/support"]
 LAYERS = ["include", "util", "formats", "target", "descriptors", "contracts", "src/api", "src/perf"]
 # Sub-folders of contracts/, each of which may use those before it: code_lookup, code_info, ready_to_run,
-# execution_manager, type_system, objects. Of the files in contracts/ itself, loader is used by type_system, and
+# execution_manager, type_system, objects. Of the files in contracts/ itself, loader and module_cache are used by type_system, and
 # contracts.c, the table of versions, uses all of them.
 MOCK_MAY_INCLUDE = {"formats/core_writer.h", "descriptors/layout.def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)

@@ -4,7 +4,7 @@
 #ifndef CDACQ_CONTRACTS_OBJECTS_EXCEPTION_OUTPUT_H
 #define CDACQ_CONTRACTS_OBJECTS_EXCEPTION_OUTPUT_H
 
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 #include "contracts/objects/exception.h"
 
 enum {

@@ -6,7 +6,7 @@
 #ifndef CDACQ_CONTRACTS_OBJECTS_FIELD_H
 #define CDACQ_CONTRACTS_OBJECTS_FIELD_H
 
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 
 enum { HIERARCHY_MAX = 128 }; /* base types that are searched */
 

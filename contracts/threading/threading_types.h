@@ -10,7 +10,7 @@
 #ifndef CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
 #define CDACQ_CONTRACTS_THREADING_THREADING_TYPES_H
 
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 #include "contracts/objects/object.h"
 #include "util/hash_table.h"
 

@@ -6,7 +6,7 @@
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_CLAUSE_HANDLER_H
 
 #include "cdacq/block.h"
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 
 /*
  * Whether a TYPED clause catches System.Object, and so every exception. The contract looks up the token in the

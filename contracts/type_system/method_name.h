@@ -6,7 +6,7 @@
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_NAME_H
 
 #include "contracts/execution_manager/code_block.h"
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 #include "contracts/ready_to_run/r2r_image.h"
 #include "formats/names/names.h"
 #include "util/text.h"

@@ -7,7 +7,7 @@
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_TYPE_HANDLE_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_TYPE_HANDLE_H
 
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 #include "formats/names/names.h"
 
 /* Feeds a type, with its actual type arguments, to a name. */

@@ -12,7 +12,7 @@
 #include "util/text.h"
 #include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 #include "contracts/code_lookup/platform_metadata.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"

@@ -458,8 +458,8 @@ static void find_pdb(struct search *search)
 /* Reads what the image says of its PDB, in a task of the module's reader. */
 static void read_image(struct search *search, const struct module *module, struct pe_debug *debug)
 {
-    struct reader *reader = &module->cache->reader->raw;
-    const struct module *failed = module->cache->failed;
+    struct reader *reader = &module->reader->raw;
+    const struct module *failed = *module->failed;
     struct source_file *file = search->file;
     char key[PE_DEBUG_KEY_SIZE];
     *debug = (struct pe_debug){0};
@@ -480,7 +480,7 @@ static void read_image(struct search *search, const struct module *module, struc
     if (debug->embedded_size)
         take_embedded(search, module);
     file->unverified = reader_unverified(reader);
-    module->cache->failed = failed;
+    *module->failed = failed;
 }
 
 static const struct source_file *known_file(struct source_file_list *list, struct source_key image)

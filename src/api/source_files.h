@@ -9,7 +9,7 @@
 #ifndef CDACQ_API_SOURCE_FILES_H
 #define CDACQ_API_SOURCE_FILES_H
 
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 #include "formats/pe_debug.h"
 #include "formats/portable_pdb/portable_pdb.h"
 #include "target/mapped_file.h"

@@ -262,6 +262,12 @@ static void write_value(uint64_t address, uint64_t value, unsigned size, bool bi
     write_bytes(address, bytes, size);
 }
 
+/* What a module of a cache was opened by. */
+static const struct module_evidence *evidence_of(const struct module *module)
+{
+    return &((const struct kept_module *)module)->evidence;
+}
+
 /*
  * What a module was opened by is copied by reading it again. The last thing that is read of this one, its name, ends
  * where the first one begins, so that a log would take the two for one.
@@ -302,8 +308,9 @@ START_TEST(what_a_module_rests_on_has_its_own_size)
     ck_assert_ptr_nonnull(found);
     ck_assert_int_eq(found->status, CDACQ_OK);
     ck_assert_str_eq(found->path, "name");
-    const struct logged_reads *reads = &found->evidence.reads;
-    ck_assert(!found->evidence.incomplete);
+    const struct module_evidence *evidence = evidence_of(found);
+    const struct logged_reads *reads = &evidence->reads;
+    ck_assert(!evidence->incomplete);
     ck_assert_uint_eq(reads->items[0].address, end);
     ck_assert_uint_eq(reads->items[reads->count - 1].address + reads->items[reads->count - 1].size, end);
 }
@@ -344,8 +351,9 @@ START_TEST(replaced_modules_have_a_bound)
     struct module_cache *cache = &session->modules;
     const struct module *before = session->answered->module;
     uint64_t address = before->address, last = 0;
-    for (size_t i = 0; i < before->evidence.reads.count; i++)
-        last = before->evidence.reads.items[i].size ? before->evidence.reads.items[i].address : last;
+    const struct logged_reads *reads = &evidence_of(before)->reads;
+    for (size_t i = 0; i < reads->count; i++)
+        last = reads->items[i].size ? reads->items[i].address : last;
     for (size_t count = 1; count <= 3; count++) {
         poke(last);
         session_read_anew(session);
@@ -353,10 +361,10 @@ START_TEST(replaced_modules_have_a_bound)
         const struct module *after = module_cache_get(cache, address);
         ck_assert_ptr_nonnull(after);
         ck_assert_ptr_ne(after, before);
-        ck_assert_ptr_eq(cache->retired, before);
+        ck_assert_ptr_eq(&cache->retired->module, before);
         ck_assert_uint_eq(cache->retired_count, count);
-        ck_assert_ptr_null(before->evidence.bytes);
-        ck_assert_uint_eq(before->evidence.reads.count, 0);
+        ck_assert_ptr_null(evidence_of(before)->bytes);
+        ck_assert_uint_eq(evidence_of(before)->reads.count, 0);
         before = after;
     }
     cache->retired_count = MODULE_MAX;

@@ -5,7 +5,7 @@
 #ifndef CDACQ_TESTS_SUPPORT_EXCEPTION_HEAP_H
 #define CDACQ_TESTS_SUPPORT_EXCEPTION_HEAP_H
 
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 #include "contracts/objects/exception_text.h"
 
 enum { HEAP_BASE = 0x10000, HEAP_SIZE = 0x8000 };

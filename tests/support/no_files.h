@@ -2,7 +2,7 @@
 #ifndef CDACQ_TESTS_SUPPORT_NO_FILES_H
 #define CDACQ_TESTS_SUPPORT_NO_FILES_H
 
-#include "contracts/loader.h"
+#include "contracts/module_cache.h"
 
 static inline const char *no_path_at(void *context, uint64_t address)
 {
