@@ -655,7 +655,7 @@ static void close_one(struct one *one)
     mock_destroy(one->mock);
 }
 
-static int ignore_clause(const struct cdacq_exception_clause *clause, void *context)
+static int count_clause(const struct cdacq_exception_clause *clause, void *context)
 {
     (void)clause;
     ++*(size_t *)context;
@@ -679,7 +679,7 @@ static void ask_all(struct one *one, struct cdacq_error *errors, enum cdacq_stat
     ret[DEBUG_INFO] = cdacq_block_get_debug_info(&one->block, one->session, &a, &yes, &errors[DEBUG_INFO]);
     ret[GC_INFO] = cdacq_block_get_gc_info(&one->block, one->session, &a, &version, &errors[GC_INFO]);
     ret[CLAUSES] =
-        cdacq_block_visit_exception_clauses(&one->block, one->session, ignore_clause, &count, &errors[CLAUSES]);
+        cdacq_block_visit_exception_clauses(&one->block, one->session, count_clause, &count, &errors[CLAUSES]);
 }
 
 /* Exactly one question fails, with this status and message. All others are answered. */

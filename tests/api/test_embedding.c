@@ -11,6 +11,7 @@
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"
+#include "tests/support/visitors.h"
 
 static struct cdacq_error error;
 
@@ -265,24 +266,6 @@ START_TEST(a_path_is_needed)
     sample_destroy(&sample);
 }
 END_TEST
-
-static int ignore_bytes(const void *bytes, size_t size, void *context)
-{
-    (void)bytes, (void)size, (void)context;
-    return 0;
-}
-
-static int ignore_method(const struct cdacq_method *method, void *context)
-{
-    (void)method, (void)context;
-    return 0;
-}
-
-static int ignore_frame(const struct cdacq_frame *frame, void *context)
-{
-    (void)frame, (void)context;
-    return 0;
-}
 
 #define CHECK_UNKNOWN(call)                                       \
     do {                                                          \

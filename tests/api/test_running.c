@@ -14,7 +14,9 @@
 #include "target/mapped_files.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
+#include "tests/support/kernel_queries.h"
 #include "tests/support/mock_support.h"
+#include "tests/support/visitors.h"
 
 enum { IPS = 300, X64 = 2 };
 
@@ -116,11 +118,29 @@ START_TEST(every_answer_is_written_when_the_process_has_ended)
 }
 END_TEST
 
-static int ignore_range(const struct cdacq_code_range_info *range, void *context)
+/* The kernel is asked for the mappings that a look-up needs; all are listed only for a call that needs all. */
+START_TEST(a_look_up_leaves_the_mappings_partial)
 {
-    (void)range, (void)context;
-    return 0;
+    struct cdacq_method method = {.size = sizeof method};
+    const bool partial = kernel_has_map_queries();
+    setenv("CDACQ_UNDUMP_EXECUTABLE", "1", 1); /* so that the runtime is found among the code that is loaded */
+    bool is_open = open_process();
+    unsetenv("CDACQ_UNDUMP_EXECUTABLE");
+    if (!is_open)
+        return;
+    const struct target *live = target->target;
+    ck_assert_int_eq(live->partial, partial);
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    ck_assert_ptr_nonnull(method.name);
+    ck_assert_int_eq(live->partial, partial);
+    ck_assert_int_eq(!live->mapping_count, partial);
+    ck_assert_int_eq(cdacq_session_method_at(session, 1, &method, &error), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(live->partial, partial);
+    ck_assert_int_eq(cdacq_session_visit_mapped_files(session, ignore_mapped_file, NULL, &error), CDACQ_OK);
+    ck_assert(!live->partial);
+    ck_assert_uint_gt(live->mapping_count, 0);
 }
+END_TEST
 
 /* What is left of it has no code ranges, and does not say that there are none. */
 START_TEST(a_process_that_has_ended_has_no_code_ranges)
@@ -142,28 +162,10 @@ START_TEST(a_process_that_has_ended_has_no_code_ranges)
 }
 END_TEST
 
-static int ignore_method(const struct cdacq_method *method, void *context)
+static int expect_managed(const struct cdacq_method *method, void *context)
 {
     ck_assert_ptr_null(context);
     ck_assert_int_eq(method->answer, CDACQ_ANSWER_MANAGED);
-    return 0;
-}
-
-static int ignore_heap(const struct cdacq_code_heap_info *heap, void *context)
-{
-    (void)heap, (void)context;
-    return 0;
-}
-
-static int ignore_pdb(const struct cdacq_pdb_info *pdb, void *context)
-{
-    (void)pdb, (void)context;
-    return 0;
-}
-
-static int ignore_mapped(const struct cdacq_mapped_file *file, void *context)
-{
-    (void)file, (void)context;
     return 0;
 }
 
@@ -191,12 +193,12 @@ START_TEST(listings_fail_when_the_process_has_ended)
         ck_assert_int_eq(call, expected);                                    \
         ck_assert(!round || strstr(error.message, "the process has ended")); \
     } while (0)
-        CHECK(cdacq_session_visit_methods(session, 0, ignore_method, NULL, &error));
+        CHECK(cdacq_session_visit_methods(session, 0, expect_managed, NULL, &error));
         CHECK(cdacq_session_write_perf_map(session, 0, &sink, &written, &error));
         CHECK(cdacq_session_write_jitdump(session, 0, &sink, &written, &error));
         CHECK(cdacq_session_write_elf(session, 0, &sink, &written, &error));
         CHECK(cdacq_session_write_elf_of_file(session, "/nowhere", 0, &sink, &written, &error));
-        CHECK(cdacq_session_visit_mapped_files(session, ignore_mapped, NULL, &error));
+        CHECK(cdacq_session_visit_mapped_files(session, ignore_mapped_file, NULL, &error));
         CHECK(cdacq_session_visit_pdbs(session, ignore_pdb, NULL, &error));
         CHECK(cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, ignore_heap, NULL, &error));
         CHECK(cdacq_target_verify(target, map, NULL, NULL, &sum, &error));
@@ -852,6 +854,7 @@ static Suite *suite(void)
     if (left_out_emulated("running: all but only_a_process_can_be_stopped", "no process_vm_readv"))
         return suite;
     tcase_add_test(tcase, every_answer_is_written_when_the_process_has_ended);
+    tcase_add_test(tcase, a_look_up_leaves_the_mappings_partial);
     tcase_add_test(tcase, a_process_that_has_ended_has_no_code_ranges);
     tcase_add_test(tcase, listings_fail_when_the_process_has_ended);
     tcase_add_test(tcase, a_session_says_how_much_it_keeps);

@@ -47,7 +47,7 @@ static void map(uint64_t begin, uint64_t end, int fd, uint64_t offset, const cha
         fprintf(stderr, "0x%llx: cannot be mapped\n", (unsigned long long)begin);
         _exit(CORE_ADDRESS_TAKEN);
     }
-    core_ranges[core_range_count++] = (struct core_range){begin, end, path ? strdup(path) : NULL};
+    core_ranges[core_range_count++] = (struct core_range){begin, end, path ? strdup(path) : NULL, false};
 }
 
 /* Pages that no file is mapped to, and what the core holds. */
@@ -71,6 +71,9 @@ static void load_segment(uint64_t at)
     }
     if (!range_fits(offset, size, core_size))
         fail("the core is cut");
+    for (size_t i = 0; i < core_range_count; i++)
+        if (vaddr >= core_ranges[i].begin && vaddr < core_ranges[i].end)
+            core_ranges[i].is_code |= load_u32(core + at + (wide ? 4 : 24), big) & PF_X;
     memcpy((void *)(uintptr_t)vaddr, core + offset, size);
 }
 
@@ -183,5 +186,16 @@ void core_memory_share(void)
                 mmap(bytes, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, at) == MAP_FAILED)
                 fail("memfd");
         }
+    }
+}
+
+void core_memory_make_executable(void)
+{
+    for (size_t i = 0; i < core_range_count; i++) {
+        const struct core_range *range = &core_ranges[i];
+        void *bytes = (void *)(uintptr_t)range->begin;
+        if (range->path && range->is_code &&
+            mprotect(bytes, range->end - range->begin, PROT_READ | PROT_WRITE | PROT_EXEC) < 0)
+            fail(range->path);
     }
 }

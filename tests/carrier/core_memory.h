@@ -17,6 +17,7 @@ enum {
 extern struct core_range {
     uint64_t begin, end;
     const char *path; /* of the mapped file, or NULL */
+    bool is_code;     /* a PT_LOAD that is executable begins in it */
 } core_ranges[CORE_RANGE_MAX];
 extern size_t core_range_count;
 
@@ -31,5 +32,8 @@ void core_memory_load(const char *path, const char *directory);
  * shared, as .NET has its loader heaps (W^X).
  */
 void core_memory_share(void);
+
+/* Makes the mappings of code in files executable, as the core has them; without it, none is. */
+void core_memory_make_executable(void);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * undump CORE DIRECTORY: becomes a process whose memory is what an ELF core says (core_memory.h), with files made below
  * DIRECTORY. Prints "ready" and waits to be killed; dies with its parent. Exit code 3: one of the addresses is taken.
- * With CDACQ_UNDUMP_SHARED=1 in the environment, memory is in a memfd (core_memory_share()).
+ * With CDACQ_UNDUMP_SHARED=1 in the environment, memory is in a memfd (core_memory_share()); with
+ * CDACQ_UNDUMP_EXECUTABLE=1, code in files is executable (core_memory_make_executable()).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ int main(int argc, char **argv)
     core_memory_load(argv[1], argv[2]);
     if (getenv("CDACQ_UNDUMP_SHARED"))
         core_memory_share();
+    if (getenv("CDACQ_UNDUMP_EXECUTABLE"))
+        core_memory_make_executable();
     if (write(1, "ready\n", 6) != 6)
         return 1;
     for (;;)

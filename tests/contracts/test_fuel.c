@@ -7,6 +7,7 @@
 
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"
+#include "tests/support/visitors.h"
 
 enum question {
     CODE_BLOCK,
@@ -75,18 +76,6 @@ static int note_clause(const struct cdacq_exception_clause *clause, void *contex
     (void)clause;
     cost->most = MAX(cost->most, FUEL_LOOKUP - reader_fuel(&cost->session->reader.raw));
     cost->count++;
-    return 0;
-}
-
-static int ignore_heap(const struct cdacq_code_heap_info *heap, void *context)
-{
-    (void)heap, (void)context;
-    return 0;
-}
-
-static int ignore_entry(uint64_t entry, void *context)
-{
-    (void)entry, (void)context;
     return 0;
 }
 
