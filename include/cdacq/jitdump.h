@@ -178,8 +178,8 @@ CDACQ_API enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, st
 
 /*
  * Whether the file ends as it should after the last record that cdacq_jitdump_next has returned: CDACQ_END if it does.
- * FORMAT: a record is cut, or is about a function whose JIT_CODE_LOAD is missing. For a file that is followed no
- * longer: otherwise cdacq_jitdump_next says so.
+ * FORMAT: a record is cut, or is about a function whose JIT_CODE_LOAD is missing. This is for a file that was followed
+ * and no longer is; without CDACQ_JITDUMP_FOLLOW, cdacq_jitdump_next itself reports a bad end.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_check_end(struct cdacq_jitdump *jitdump, struct cdacq_error *err);
 
@@ -265,8 +265,8 @@ struct cdacq_jitdump_place {
 /*
  * Calls `visit` for every function of the records read so far, with its current address, in no particular order. The
  * first call, like the first JIT_CODE_MOVE, reads the file again and builds a table that is kept: at most 128 bytes for
- * each of at most 8,388,608 functions (FUEL beyond). It invalidates what the last record points to. Other failures: IO,
- * NOMEM, FORMAT.
+ * each of at most 8,388,608 functions (FUEL beyond). It invalidates what the last record points to. CDACQ_STOPPED:
+ * `visit` returned non-zero. Other failures: IO, NOMEM, FORMAT.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
                                                        int (*visit)(const struct cdacq_jitdump_place *place,
@@ -292,7 +292,7 @@ CDACQ_API enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, ui
  * environment names (DOTNET_PerfMapJitDumpPath, JITDUMPDIR, TMPDIR) or in /tmp. A file that it does not map is not its
  * own if it was last written to before the process began, or if its header names another pid. Writes its path, as this
  * process reaches it, to `ret`, which has room for `size` bytes. CDACQ_NOT_MANAGED: there is none, perhaps not yet.
- * Fails with IO, also if there is none where this program may look, and it may not read what the process maps.
+ * Fails with IO; also if it finds none and is not permitted to read what the process maps.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struct cdacq_error *err);
 

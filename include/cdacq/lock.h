@@ -22,7 +22,10 @@ enum cdacq_lock_kind {
     CDACQ_LOCK_READER_WRITER, /* a System.Threading.ReaderWriterLockSlim */
 };
 
-/* A lock. The strings belong to the session or the graph that gave them. */
+/*
+ * A lock. The caller of cdacq_session_get_lock sets `size`. The string belongs to the session or the graph that gave
+ * it.
+ */
 struct cdacq_lock {
     size_t size;
     enum cdacq_lock_kind kind;
@@ -145,9 +148,10 @@ struct cdacq_deadlock {
 };
 
 /*
- * The runtime's own thread pool (System.Threading.ThreadPool), as the stacks of its workers show it. It starves while
- * work items are queued and every worker that it allows to run is waiting: it allows more only slowly, and what a
- * worker waits for may be one of these items. Workers that an earlier load has left may be idle all the same.
+ * The runtime's own thread pool (System.Threading.ThreadPool), as the stacks of its workers show it. The caller sets
+ * `size`. It starves while work items are queued and every worker that it allows to run is waiting: it allows more only
+ * slowly, and what a worker waits for may be one of these items. Workers that an earlier load has left may be idle all
+ * the same.
  */
 struct cdacq_thread_pool {
     size_t size;
@@ -172,11 +176,15 @@ struct cdacq_thread_pool {
  *     cdacq_wait_graph_complete(graph, &error);
  *     cdacq_wait_graph_visit_waits(graph, ...);
  *
- * A graph uses its session, and must be destroyed before it. Its strings are valid until then.
+ * A graph uses its session, and must be destroyed before it. It belongs to the thread that uses the session. Its
+ * strings are valid until it is destroyed.
  */
 struct cdacq_wait_graph;
 
-/* Fails with ARGUMENT, NOMEM, or CONTRACT if the runtime's threads or objects are not described. */
+/*
+ * Creates an empty graph; the caller destroys it. Fails with ARGUMENT, NOMEM, or CONTRACT if the runtime's threads or
+ * objects are not described.
+ */
 CDACQ_API enum cdacq_status cdacq_wait_graph_create(struct cdacq_session *session, struct cdacq_wait_graph **ret,
                                                     struct cdacq_error *err);
 
@@ -215,7 +223,10 @@ CDACQ_API enum cdacq_status cdacq_wait_graph_visit_deadlocks(const struct cdacq_
                                                                           void *context),
                                                              void *context, struct cdacq_error *err);
 
-/* Fails with ARGUMENT if the graph is not complete. */
+/*
+ * Describes the thread pool; `workers` is 0 if no thread of it was found. Fails with ARGUMENT if the graph is not
+ * complete.
+ */
 CDACQ_API enum cdacq_status cdacq_wait_graph_get_thread_pool(const struct cdacq_wait_graph *graph,
                                                              struct cdacq_thread_pool *ret, struct cdacq_error *err);
 

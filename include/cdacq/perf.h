@@ -134,8 +134,9 @@ struct cdacq_mapped_file {
 
 /*
  * Calls `visit` for every mapped file, by the address of its first mapping, and last for compiled code that is in none.
- * Fails where the range section map cannot be read: with MEMORY after the visit if parts of it are missing, so that
- * more files may have code. Fails with IO, without a visit, if a running process has ended or executed another program.
+ * CDACQ_STOPPED: `visit` returned non-zero. Fails where the range section map cannot be read: with MEMORY after the
+ * visit if parts of it are missing, so that more files may have code. Fails with IO, without a visit, if a running
+ * process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session,
                                                              int (*visit)(const struct cdacq_mapped_file *file,

@@ -29,7 +29,8 @@ struct cdacq_process {
  * gives its own threads (".NET Finalizer"): mappings of another user's process cannot be read, and a single-file
  * program maps no libcoreclr.so. Such a process can be NativeAOT; cdacq_target_open_pid tells. Reads /proc only, and
  * opens no process. What pointers point to is valid until the callback returns. Processes that begin or end meanwhile
- * may be missing. Fails with IO if /proc cannot be read, and NOMEM. Source: proc(5).
+ * may be missing. CDACQ_STOPPED: `visit` returned non-zero. Fails with IO if /proc cannot be read, and NOMEM. Source:
+ * proc(5).
  */
 CDACQ_API enum cdacq_status cdacq_visit_processes(int (*visit)(const struct cdacq_process *process, void *context),
                                                   void *context, struct cdacq_error *err);

@@ -104,8 +104,8 @@ enum cdacq_visit_flags {
  * Calls `visit` for every method of the process, ordered by start address. A code range that cannot be read is reported
  * as one element with CDACQ_ANSWER_ERROR. A last such element, at address 0, reports code that cannot even be located:
  * ranges and, unless the flags ask for all methods of the images or for none, methods whose state (prepared or not)
- * cannot be read. Fails where the range section map cannot be read at all; and with IO if a running process has ended
- * or executed another program before all of its code was visited.
+ * cannot be read. CDACQ_STOPPED: `visit` returned non-zero. Fails where the range section map cannot be read at all;
+ * and with IO if a running process has ended or executed another program before all of its code was visited.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_methods(struct cdacq_session *session, unsigned flags,
                                                         int (*visit)(const struct cdacq_method *method, void *context),
@@ -123,9 +123,9 @@ struct cdacq_code_range_info {
 };
 
 /*
- * Calls `visit` for every code range, ordered by address. Fails where the range section map cannot be read: with MEMORY
- * after the visit if there may be more ranges, because parts of the map are missing. Fails with IO, without a visit, if
- * a running process has ended or executed another program.
+ * Calls `visit` for every code range, ordered by address. CDACQ_STOPPED: `visit` returned non-zero. Fails where the
+ * range section map cannot be read: with MEMORY after the visit if there may be more ranges, because parts of the map
+ * are missing. Fails with IO, without a visit, if a running process has ended or executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                             int (*visit)(const struct cdacq_code_range_info *range,

@@ -38,7 +38,7 @@ struct cdacq_source {
     const char *file;    /* the path of the source file when the module was built */
     const char *url;     /* where the text of the file is, by the PDB's Source Link map */
     const char *pdb;     /* the local path of the PDB in use; NULL if it is embedded, or none is in use */
-    bool pdb_embedded;   /* the PDB in use is in the module's image or, of a snapshot, in that */
+    bool pdb_embedded;   /* the PDB in use is part of the module's image, or of the snapshot */
     const char *problem; /* one line: why there is no line; NULL if there is one */
     bool verified;       /* false: the answer uses a file that nothing in the target could confirm */
 };
@@ -60,14 +60,15 @@ struct cdacq_pdb_info {
     uint64_t base;       /* where its image is mapped */
     const char *key;     /* NAME/KEY/NAME: the key for symbol servers */
     const char *path;    /* the local path of the PDB in use */
-    bool embedded;       /* it is in the image or, of a snapshot, in that */
+    bool embedded;       /* it is part of the image, or of the snapshot */
     bool refused;        /* a file was found that does not match: `problem` names it */
     const char *problem; /* one line: why none is in use; NULL if one is */
 };
 
 /*
  * Looks for the PDB of every assembly that is mapped as a file of its own, and calls `visit` for it, in no particular
- * order. Fails with ARGUMENT, or with IO if a running process has ended or executed another program.
+ * order. CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT, or with IO if a running process has ended or
+ * executed another program.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
                                                      int (*visit)(const struct cdacq_pdb_info *pdb, void *context),

@@ -57,11 +57,11 @@ struct cdacq_thread {
 };
 
 /*
- * Calls `visit` for every thread: the one that died, then the others in the order of the core or of /proc. Fails with
- * ARGUMENT if the target has no threads: a live process that is not stopped (by CDACQ_OPEN_STOP or cdacq_target_stop),
- * a core without registers, caller's memory without threads, an image. If the runtime's list of Threads cannot be read,
- * threads lack `thread`; if a core has more threads than can be read, the others are left out. The threads are visited,
- * and the status says why.
+ * Calls `visit` for every thread: the one that died, then the others in the order of the core or of /proc.
+ * CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT if the target has no threads: a live process that is
+ * not stopped (by CDACQ_OPEN_STOP or cdacq_target_stop), a core without registers, caller's memory without threads, an
+ * image. If the runtime's list of Threads cannot be read, threads lack `thread`; if a core has more threads than can be
+ * read, the others are left out. The threads are visited, and the status says why.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                                         int (*visit)(const struct cdacq_thread *thread, void *context),
@@ -135,9 +135,9 @@ enum cdacq_frames_flags {
  * cdacq_session_visit_threads passed, or a struct in which the caller set `size` and `thread`, which leads to the
  * runtime's Frames. NULL: the walk uses no Frames. The walk begins with `registers`, or with those of `thread` if
  * `registers` is NULL; the program counter and the stack pointer must be known. The visitor may use the session. OK:
- * the outermost frame was visited. Negative: the walk ended before it, and *err says why; the frames that were visited
- * are valid. Fails with CONTRACT if this build does not walk stacks of the target's architecture. Source:
- * dotnet/runtime docs/design/datacontracts/StackWalk.md.
+ * the outermost frame was visited. CDACQ_STOPPED: `visit` returned non-zero. Negative: the walk ended before it, and
+ * *err says why; the frames that were visited are valid. Fails with CONTRACT if this build does not walk stacks of the
+ * target's architecture. Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                                        const struct cdacq_registers *registers, unsigned flags,
