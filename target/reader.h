@@ -153,8 +153,9 @@ enum cdacq_status reader_report(const struct reader *reader, const struct reader
 enum cdacq_status reader_status(const struct reader *reader, struct cdacq_error *err);
 
 /* A set of statuses for reader_recover(). */
-#define FAILURE(status) (1u << -(status))
-#define FAILURE_ANY     UINT32_MAX
+#define FAILURE(status)  (1u << -(status))
+#define FAILURE_ANY      UINT32_MAX
+#define FAILURE_BUT_FUEL (FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL)) /* without fuel, nothing else can be tried */
 
 /* Clears a failure whose status is in the set, for reads that are optional. True where there was one. */
 static inline bool reader_recover(struct reader *reader, uint32_t failures)

@@ -55,7 +55,7 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
         ret->target = skip_jumps(reader, ret->target);
     ret->is_managed = execution_manager_find(guess->manager, guess->reader, address - 1, &block);
     ret->is_managed = ret->is_managed && !reader_failed(reader) && code_block_is_method(&block);
-    reader_recover(reader, FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    reader_recover(reader, FAILURE_BUT_FUEL);
     return ret->is_managed || (guess->is_native && guess->is_native(guess->context, address - 1));
 }
 

@@ -1,19 +1,6 @@
 #include "contracts/stack_walk/stack_walk.h"
 
-#include "contracts/stack_walk/guess.h"
-#include "contracts/stack_walk/unwind_entry.h"
-
-enum {
-    LEAF_MAX = 4096,   /* bytes of a function of the runtime's that has no unwind data */
-    SWITCHES_MAX = 64, /* between stacks, in a walk; handlers of signals nest two or three deep */
-};
-
-/* The code that a frame is in. */
-struct code_at {
-    bool is_known; /* the runtime's: a method or a stub */
-    struct code_block block;
-    struct block_function function; /* of a method */
-};
+enum { SWITCHES_MAX = 64 }; /* between stacks, in a walk; handlers of signals nest two or three deep */
 
 static uint64_t pc_of(const struct stack_walk *walk)
 {
@@ -28,6 +15,16 @@ static uint64_t sp_of(const struct stack_walk *walk)
 static struct reader *raw(const struct stack_walk *walk)
 {
     return &walk->host.reader->raw;
+}
+
+/* The frame at hand, for the search of its caller. */
+static struct caller_search search_of(const struct stack_walk *walk)
+{
+    return (struct caller_search){.host = &walk->host,
+                                  .machine = walk->machine,
+                                  .thread = &walk->thread,
+                                  .registers = &walk->registers,
+                                  .is_call = walk->is_call};
 }
 
 bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host, const struct thread_data *thread,
@@ -65,7 +62,7 @@ static void next_frame(struct stack_walk *walk)
     uint64_t frame = walk->frame, next = frame_next(walk->host.reader, frame);
     bool was_own = on_own_stack(walk, frame), is_own = on_own_stack(walk, next);
     walk->frame = was_own == is_own ? (next > frame ? next : 0) : is_own ? next : 0;
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    reader_recover(raw(walk), FAILURE_BUT_FUEL);
 }
 
 /* Whether the walk, at `sp`, has gone past the Frame. */
@@ -78,137 +75,9 @@ static bool is_passed(const struct stack_walk *walk, uint64_t sp)
 static bool caller_of_frame(struct stack_walk *walk, uint64_t frame, struct frame_caller *ret)
 {
     bool found = frame_caller(walk->host.reader, walk->machine, frame, ret);
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    reader_recover(raw(walk), FAILURE_BUT_FUEL);
     return found && ret->registers.values[walk->machine->pc];
 }
-
-/* ---- One step, by what is known of the code ---------------------------------------------------------------------- */
-
-static void find_code(struct stack_walk *walk, struct code_at *ret)
-{
-    uint64_t address = pc_of(walk) - walk->is_call;
-    ret->is_known = execution_manager_find(walk->host.manager, walk->host.reader, address, &ret->block);
-    ret->is_known &= !reader_failed(raw(walk));
-}
-
-/* The entry that covers the program counter, as the unwinder takes it. */
-static bool find_unwind_function(struct stack_walk *walk, struct code_at *code, struct unwind_function *ret)
-{
-    struct field_reader *reader = walk->host.reader;
-    const struct code_block *block = &code->block;
-    if (!block_function_find(reader, block, &code->function) || !code->function.entry) {
-        reader_fail(raw(walk), CDACQ_ERR_CORRUPT, block->ip, "no unwind data cover the program counter");
-        return false;
-    }
-    bool is_funclet;
-    return block_is_funclet(reader, block, &is_funclet) &&
-           unwind_entry_read(reader, block, &code->function.table, code->function.index, is_funclet, ret);
-}
-
-/*
- * Replaces the return address of the runtime's that stopping a thread put on the stack by the original one. A frame
- * holds it if its slot is in the part of the stack that unwinding the frame has left.
- */
-static void undo_hijack(struct stack_walk *walk, uint64_t old_sp, struct registers *caller)
-{
-    uint64_t slot = walk->thread.hijacked_slot;
-    if (slot < old_sp || slot >= caller->values[walk->machine->sp])
-        return;
-    uint64_t address = walk_machine_code_address(walk->machine, read_pointer(raw(walk), slot));
-    if (address == caller->values[walk->machine->pc] && !reader_failed(raw(walk)))
-        register_set(caller, walk->machine->pc,
-                     walk_machine_code_address(walk->machine, walk->thread.hijacked_address));
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
-}
-
-static bool step_managed(struct stack_walk *walk, struct code_at *code, struct registers *caller)
-{
-    struct unwind_function function;
-    if (!find_unwind_function(walk, code, &function) ||
-        !walk->machine->unwinder->unwind(raw(walk), &function, !walk->is_call, caller))
-        return false;
-    undo_hijack(walk, sp_of(walk), caller);
-    return true;
-}
-
-/* Kinds of stubs that leave the stack and the link register as the call to them did, at each of their instructions. */
-static bool is_frameless(enum cdacq_code_kind kind)
-{
-    return kind == CDACQ_CODE_JUMP_STUB || kind == CDACQ_CODE_DYNAMIC_HELPER || kind == CDACQ_CODE_STUB_PRECODE ||
-           kind == CDACQ_CODE_FIXUP_PRECODE || kind == CDACQ_CODE_VSD_DISPATCH_STUB ||
-           kind == CDACQ_CODE_VSD_VTABLE_STUB || kind == CDACQ_CODE_CALL_COUNTING_STUB ||
-           kind == CDACQ_CODE_COPIED_WRITE_BARRIERS;
-}
-
-static struct guess guess_of(const struct stack_walk *walk)
-{
-    uint64_t base = walk->thread.stack_base;
-    return (struct guess){.manager = walk->host.manager,
-                          .reader = walk->host.reader,
-                          .machine = walk->machine,
-                          .stack_base = base && sp_of(walk) < base ? base : 0,
-                          .is_native = walk->host.is_native,
-                          .context = walk->host.context};
-}
-
-/*
- * Finds what is the return address if the code at hand has no frame: where the call put it. Where the callee removes
- * its arguments, that does not lead to the caller's stack pointer: false.
- */
-static bool find_return_address(struct stack_walk *walk, uint64_t *ret, struct call_site *ret_site)
-{
-    const struct walk_machine *machine = walk->machine;
-    struct guess guess = guess_of(walk);
-    bool in_register = machine->return_address != NO_REGISTER;
-    if (walk->is_call || machine->callee_pops ||
-        (in_register && !register_is_known(&walk->registers, machine->return_address)))
-        return false;
-    *ret = in_register ? walk->registers.values[machine->return_address] : read_pointer(raw(walk), sp_of(walk));
-    *ret = walk_machine_code_address(machine, *ret);
-    return !reader_failed(raw(walk)) && guess_is_return_address(&guess, *ret, ret_site);
-}
-
-static void return_to(struct stack_walk *walk, uint64_t address, struct registers *caller)
-{
-    register_set(caller, walk->machine->pc, address);
-    if (walk->machine->return_address == NO_REGISTER)
-        register_set(caller, walk->machine->sp, sp_of(walk) + raw(walk)->pointer_size);
-    registers_keep(caller, walk_machine_preserved(walk->machine));
-    undo_hijack(walk, sp_of(walk), caller);
-}
-
-/*
- * A step out of code that has no frame. Only where that is certain: in stubs that never have one, and in code whose
- * address the call in front of the return address has.
- */
-static bool step_frameless(struct stack_walk *walk, const struct code_at *code, struct registers *caller)
-{
-    struct call_site site;
-    uint64_t address;
-    if (!find_return_address(walk, &address, &site))
-        return false;
-    bool is_stub = code->is_known && is_frameless(code->block.kind);
-    bool is_callee = !code->is_known && site.is_managed && site.target <= pc_of(walk) &&
-                     pc_of(walk) - site.target < LEAF_MAX && site.target;
-    bool is_null_call = !pc_of(walk) && !walk->is_call && !site.target; /* through a pointer; nothing of it has run */
-    if (is_stub || is_callee || is_null_call)
-        return_to(walk, address, caller);
-    return is_stub || is_callee || is_null_call;
-}
-
-/* A step out of a linkage table, which need not have call-frame information: its entries jump and have no frame. */
-static bool step_linkage(struct stack_walk *walk, struct registers *caller)
-{
-    struct call_site site;
-    uint64_t address;
-    if (!walk->machine->is_linkage || !walk->machine->is_linkage(raw(walk), pc_of(walk)) ||
-        !find_return_address(walk, &address, &site))
-        return false;
-    return_to(walk, address, caller);
-    return true;
-}
-
-/* ---- The walk ---------------------------------------------------------------------------------------------------- */
 
 /* Ends the walk after the frame at hand, with the failure of the reader if it has failed. */
 static void end(struct stack_walk *walk)
@@ -309,7 +178,8 @@ static void confirm(struct stack_walk *walk, uint64_t old_sp)
 
 static bool go_by_guess(struct stack_walk *walk)
 {
-    struct guess guess = guess_of(walk);
+    const struct caller_search search = search_of(walk);
+    struct guess guess = caller_guess(&search);
     struct registers caller = walk->registers;
     uint64_t old_sp = sp_of(walk);
     if (!guess_caller(&guess, !walk->is_call, &caller))
@@ -333,16 +203,17 @@ static bool has_no_memory(struct stack_walk *walk, uint64_t address)
  */
 static bool go_back_from_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
+    const struct caller_search search = search_of(walk);
     struct call_site site;
     struct registers caller = walk->registers;
     uint64_t address, old_sp = sp_of(walk);
     if (walk->is_call || code->is_known || !has_no_memory(walk, pc_of(walk)))
         return false;
-    bool found = find_return_address(walk, &address, &site) && !site.target;
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    bool found = caller_return_address(&search, &address, &site) && !site.target;
+    reader_recover(raw(walk), FAILURE_BUT_FUEL);
     if (!found)
         return false;
-    return_to(walk, address, &caller);
+    caller_return_to(&search, address, &caller);
     go_to(walk, &caller, CDACQ_FRAME_BY_GUESS, true);
     confirm(walk, old_sp);
     return true;
@@ -379,30 +250,6 @@ static bool leave_stub(struct stack_walk *walk, struct walk_frame *ret)
         go_to(walk, &walk->stub_caller.registers, CDACQ_FRAME_BY_FRAME, !walk->stub_caller.interrupted);
     }
     return leaves;
-}
-
-/*
- * Finds the registers of the caller by the code of the frame at hand, whether or not they make sense. `info` is zeroed,
- * and set for native code.
- */
-static enum native_step find_caller(struct stack_walk *walk, struct code_at *code, struct registers *caller,
-                                    struct native_frame_info *info, enum cdacq_frame_source *ret_by)
-{
-    bool found;
-    *ret_by = CDACQ_FRAME_BY_UNWIND;
-    if (code->is_known && code_block_is_method(&code->block)) {
-        found = step_managed(walk, code, caller);
-    } else if (code->is_known || !walk->host.step || reader_failed(raw(walk))) {
-        found = step_frameless(walk, code, caller);
-    } else {
-        enum native_step result = walk->host.step(walk->host.context, raw(walk), !walk->is_call, caller, info);
-        if (result == NATIVE_STEPPED)
-            *ret_by = CDACQ_FRAME_BY_CFI;
-        if (result != NATIVE_UNKNOWN)
-            return result;
-        found = step_linkage(walk, caller) || step_frameless(walk, code, caller);
-    }
-    return found ? NATIVE_STEPPED : NATIVE_UNKNOWN;
 }
 
 /* Where the walk was before a step. */
@@ -462,12 +309,13 @@ static void check_caller(struct stack_walk *walk, const struct code_at *code, co
 static void step(struct stack_walk *walk, struct code_at *code, struct walk_frame *ret)
 {
     const struct position from = position_of(walk);
+    const struct caller_search search = search_of(walk);
     struct registers caller = walk->registers;
     struct native_frame_info info = {0};
     enum cdacq_frame_source by;
     if (leave_stub(walk, ret))
         return;
-    enum native_step found = find_caller(walk, code, &caller, &info, &by);
+    enum native_step found = caller_find(&search, code, &caller, &info, &by);
     if (info.is_signal)
         ret->kind = CDACQ_FRAME_SIGNAL;
     if (found == NATIVE_OUTERMOST) {
@@ -475,7 +323,7 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
         return;
     }
     struct reader_failure failure = reader_failure(raw(walk));
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    reader_recover(raw(walk), FAILURE_BUT_FUEL);
     if (found == NATIVE_STEPPED && leads_up(walk, &from, &caller, info.is_signal)) {
         ret->cfa = info.cfa ? info.cfa : caller.values[walk->machine->sp];
         go_to(walk, &caller, by, !info.is_signal);
@@ -555,15 +403,16 @@ static void next(struct stack_walk *walk, struct walk_frame *ret)
     struct code_at code = {0};
     if (visit_frame(walk, ret))
         return;
-    find_code(walk, &code);
+    const struct caller_search search = search_of(walk);
+    caller_find_code(&search, &code);
     walk->is_nowhere = is_nowhere(walk, &code);
     if (walk->is_nowhere) { /* something has overwritten the return address, or the step was wrong */
         walk->guessed = true;
         walk->by = CDACQ_FRAME_BY_GUESS;
     }
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    reader_recover(raw(walk), FAILURE_BUT_FUEL);
     describe(walk, &code, ret);
-    reader_recover(raw(walk), FAILURE_ANY & ~FAILURE(CDACQ_ERR_FUEL));
+    reader_recover(raw(walk), FAILURE_BUT_FUEL);
     walk->has_gap = false;
     step(walk, &code, ret);
     walk->has_gap &= ret->kind != CDACQ_FRAME_STUB && ret->kind != CDACQ_FRAME_SIGNAL; /* Frames lead out of these */

@@ -16,28 +16,12 @@
 #define CDACQ_CONTRACTS_STACK_WALK_STACK_WALK_H
 
 #include "cdacq/stack.h"
-#include "contracts/execution_manager/block_function.h"
-#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/stack_walk/caller.h"
 #include "contracts/stack_walk/explicit_frame.h"
-#include "contracts/thread.h"
-#include "target/native/native_modules.h"
 
 #define FUEL_STACKS UINT64_C(0x100000000) /* of all walks that share it */
 
 enum { FUEL_FRAME_MIN = 1024 }; /* what a frame takes of it at least; reading its method and names is not counted */
-
-/* What the walk uses. */
-struct stack_walk_host {
-    struct execution_manager *manager;
-    struct field_reader *reader;
-    uint64_t *fuel;  /* what is left of FUEL_STACKS; several walks may share it */
-    bool has_frames; /* the runtime describes its Frames */
-    /* As native_modules_step(). NULL: native code cannot be unwound. */
-    enum native_step (*step)(void *context, struct reader *reader, bool interrupted, struct registers *registers,
-                             struct native_frame_info *ret);
-    bool (*is_native)(void *context, uint64_t address); /* whether native code may be there; NULL: not known */
-    void *context;
-};
 
 /* One frame. */
 struct walk_frame {
