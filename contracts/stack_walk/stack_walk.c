@@ -157,9 +157,19 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
     return false;
 }
 
+/* Whether the innermost Frame that is left has the registers of the frame at hand. */
+static bool frame_leads_here(struct stack_walk *walk)
+{
+    struct frame_caller caller;
+    return walk->frame && caller_of_frame(walk, walk->frame, &caller) &&
+           caller.registers.values[walk->machine->pc] == pc_of(walk) &&
+           caller.registers.values[walk->machine->sp] == sp_of(walk);
+}
+
 /*
  * Compares a step with the Frames that it has passed, and with one before whose place the walk has yet to reach: on the
- * stack of a signal handler, the innermost.
+ * stack of a signal handler, the innermost. Managed code that calls native code directly has its Frame further up than
+ * its stack pointer, in its own frame: one that leads to where a guess has led confirms it.
  */
 static void confirm(struct stack_walk *walk, uint64_t old_sp)
 {
@@ -172,6 +182,8 @@ static void confirm(struct stack_walk *walk, uint64_t old_sp)
         if (!is_compared)
             next_frame(walk);
     }
+    if (!is_compared && walk->guessed && frame_leads_here(walk))
+        (void)compare_with_frame(walk, walk->frame, old_sp);
     if (walk->visits_frames)
         walk->frame = frame;
 }
@@ -365,13 +377,9 @@ static void describe(struct stack_walk *walk, const struct code_at *code, struct
 /* The Frame that is to be visited before the frame at hand: one below it, or the one that leads to it. */
 static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
 {
-    struct frame_caller caller;
     if (!walk->frame || !walk->visits_frames)
         return false;
-    bool leads_here = !is_passed(walk, sp_of(walk)) && walk->by != CDACQ_FRAME_BY_CONTEXT &&
-                      caller_of_frame(walk, walk->frame, &caller) &&
-                      caller.registers.values[walk->machine->pc] == pc_of(walk) &&
-                      caller.registers.values[walk->machine->sp] == sp_of(walk);
+    bool leads_here = !is_passed(walk, sp_of(walk)) && walk->by != CDACQ_FRAME_BY_CONTEXT && frame_leads_here(walk);
     if (!leads_here && !is_passed(walk, sp_of(walk)))
         return false;
     *ret = (struct walk_frame){

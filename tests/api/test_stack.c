@@ -369,6 +369,30 @@ START_TEST(guesses)
 }
 END_TEST
 
+/* A Frame further up, in the frame of the method that it belongs to, confirms a guess that leads to its call. */
+START_TEST(a_guess_that_a_frame_confirms)
+{
+    static const uint8_t through_register[7] = {[5] = 0xff, 0xd0};
+    uint64_t frame = put_frame(stack + 0x300, "InlinedCallFrameIdentifier", UINT64_MAX);
+    mock_set(mock, frame, "InlinedCallFrame.CallSiteSP", stack + 0x110 + 8 * (uint64_t)_i);
+    mock_set(mock, frame, "InlinedCallFrame.CallerReturnAddress", return_to(2));
+    mock_write(mock, methods[1] + CALLED - sizeof through_register, through_register, sizeof through_register);
+    mock_write_pointer(mock, stack + 0x100, return_to(1));
+    mock_write_pointer(mock, stack + 0x108, return_to(2));
+    mock_write_pointer(mock, stack + 0x110, return_to(3));
+    enum cdacq_frame_source by = _i ? CDACQ_FRAME_BY_GUESS : CDACQ_FRAME_BY_FRAME;
+    for (unsigned flags = 0; flags <= CDACQ_FRAMES_EXPLICIT; flags += CDACQ_FRAMES_EXPLICIT) {
+        unsigned at = flags && !_i ? 3 : 2;
+        walk(0x12345, stack + 0x100, true, flags);
+        check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x108);
+        check_frame(at, CDACQ_FRAME_MANAGED, by, return_to(2), stack + 0x110);
+        ck_assert_int_eq(frames[at].after_gap, !_i);
+        check_frame(at + 1, CDACQ_FRAME_MANAGED, _i ? CDACQ_FRAME_BY_GUESS : CDACQ_FRAME_BY_UNWIND, return_to(3),
+                    stack + 0x118);
+    }
+}
+END_TEST
+
 /* Stubs that never have a frame return to the word at the stack pointer, others may not. */
 START_TEST(stubs_without_a_frame)
 {
@@ -695,6 +719,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_return_address_on_the_stack);
     tcase_add_loop_test(tcase, frames_of_each_kind, 0, ARRAY_SIZE(frame_cases));
     tcase_add_test(tcase, guesses);
+    tcase_add_loop_test(tcase, a_guess_that_a_frame_confirms, 0, 2);
     tcase_add_loop_test(tcase, stubs_without_a_frame, 0, 4);
     tcase_add_loop_test(tcase, linkage_tables, 0, ARRAY_SIZE(linkage_cases));
     tcase_add_test(tcase, null_calls);
