@@ -29,6 +29,8 @@ static const struct {
     {"System.Threading", "Thread", "<Join>*", WAIT_ROLE_JOIN}, /* the native function that it calls */
     {"System.Threading", "WaitHandle", "Wait*", WAIT_ROLE_HANDLE},
     {"System.Threading", "WaitHandle", "SignalAndWait*", WAIT_ROLE_HANDLE},
+    {"System.Runtime.CompilerServices", "InitHelpers", "Init*", WAIT_ROLE_INITIALIZER}, /* since .NET 10 */
+    {"System.Runtime.CompilerServices", "StaticsHelpers", "Get*", WAIT_ROLE_INITIALIZER},
     {"System.Threading.Tasks", "Task", "ExecuteWithThreadLocal", WAIT_ROLE_RUNS_TASK},
     {"", "AsyncStateMachineBox`1", "MoveNext", WAIT_ROLE_RUNS_TASK},
     {"", "ThunkTaskCore", "MoveNext", WAIT_ROLE_RUNS_TASK}, /* async methods that the runtime suspends */
@@ -83,6 +85,14 @@ enum wait_role wait_role_of(const struct metadata *metadata, uint32_t token)
             return rows[i].role;
     }
     return WAIT_ROLE_NONE;
+}
+
+bool wait_is_initializer(const struct metadata *metadata, uint32_t token)
+{
+    struct metadata_method_def method;
+    return metadata_token_table(token) == METADATA_METHOD_DEF &&
+           metadata_method_def(metadata, metadata_rid(token), &method) == CDACQ_OK &&
+           matches(metadata, method.name, ".cctor");
 }
 
 bool wait_is_of_framework(const struct metadata *metadata, uint32_t token)

@@ -19,10 +19,11 @@ enum wait_role {
     WAIT_ROLE_EVENT,         /* ManualResetEventSlim */
     WAIT_ROLE_SEMAPHORE,     /* SemaphoreSlim */
     WAIT_ROLE_TASK,
-    WAIT_ROLE_TASKS,  /* Task.WaitAll */
-    WAIT_ROLE_JOIN,   /* Thread.Join */
-    WAIT_ROLE_HANDLE, /* WaitHandle */
-    WAIT_ROLE_LAST_WAIT = WAIT_ROLE_HANDLE,
+    WAIT_ROLE_TASKS,       /* Task.WaitAll */
+    WAIT_ROLE_JOIN,        /* Thread.Join */
+    WAIT_ROLE_HANDLE,      /* WaitHandle */
+    WAIT_ROLE_INITIALIZER, /* the static constructor of a type has to run first */
+    WAIT_ROLE_LAST_WAIT = WAIT_ROLE_INITIALIZER,
     WAIT_ROLE_RUNS_TASK,   /* no wait: it runs the task that is its `this` */
     WAIT_ROLE_WORKER,      /* no wait: the thread is a worker of the thread pool */
     WAIT_ROLE_RUNS_WORK,   /* no wait: it runs work items of the thread pool */
@@ -40,6 +41,9 @@ enum threading_type wait_role_type(enum wait_role role);
 
 /* The role of a MethodDef of the core library's metadata. */
 enum wait_role wait_role_of(const struct metadata *metadata, uint32_t token);
+
+/* Whether a MethodDef of any module is a static constructor. */
+bool wait_is_initializer(const struct metadata *metadata, uint32_t token);
 
 /*
  * Whether a MethodDef of any module is of the framework, by its namespace. Such a method may wait again and again for a

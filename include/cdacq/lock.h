@@ -71,6 +71,8 @@ enum cdacq_wait_kind {
     CDACQ_WAIT_HANDLE,    /* for a WaitHandle */
     /* The thread that ran Main, which has returned: for all threads without CDACQ_THREAD_BACKGROUND to end. */
     CDACQ_WAIT_FOREGROUND,
+    /* For another thread to run the static constructor of a type: `object` is its MethodTable, `type` its name. */
+    CDACQ_WAIT_INITIALIZER,
 };
 
 /* How the object of a wait was found. */
@@ -119,7 +121,7 @@ struct cdacq_wait {
     bool has_timeout;    /* the next field is known */
     int32_t timeout;     /* that the program gave it, or what is left of that, milliseconds; -1: without end */
     /*
-     * The thread that has to go on first: it holds the lock, is to end, or runs the task. If it has ended, only one of
+     * The thread that has to go on first: it holds the lock, is to end, or runs the task or the static constructor. If it has ended, only one of
      * its ids is known: a monitor keeps that of the runtime, a System.Threading.Lock of .NET 9 and 10 the kernel's.
      */
     int blocker_tid;     /* 0: none, or not known */

@@ -274,6 +274,7 @@ class WaitKind(enum.IntEnum):
     JOIN = 6
     HANDLE = 7
     FOREGROUND = 8
+    INITIALIZER = 9
 
 
 class WaitSource(enum.IntEnum):

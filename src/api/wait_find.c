@@ -209,6 +209,7 @@ static enum graph_answer can_be_cancelled(const struct current_thread *current, 
     case CDACQ_WAIT_ENTER:
     case CDACQ_WAIT_JOIN:
     case CDACQ_WAIT_FOREGROUND:
+    case CDACQ_WAIT_INITIALIZER:
         break;
     }
     return GRAPH_NO;

@@ -57,6 +57,7 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
         site.role = (uint8_t)wait_role_of(&record->module->metadata, method.token);
     const struct module *module = record ? record->module : NULL; /* a dynamic method has none */
     site.of_framework = module && module->status >= 0 && wait_is_of_framework(&module->metadata, method.token);
+    site.is_initializer = module && module->status >= 0 && wait_is_initializer(&module->metadata, method.token);
     site.neutral = !record || !method.token;
     if (graph->slots.count < SLOTS_MAX)
         read_slots(graph, frame, &site);
@@ -250,9 +251,13 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
 }
 
 /* What may be no reference at all. */
-static void take_word(struct cdacq_wait_graph *graph, uint64_t word, enum threading_type wanted,
-                      struct wait_candidate *ret)
+static void take_word(struct cdacq_wait_graph *graph, uint64_t word, enum wait_role role, struct wait_candidate *ret)
 {
+    enum threading_type wanted = wait_role_type(role);
+    if (role == WAIT_ROLE_INITIALIZER) {
+        graph_take_initializer_word(graph, word);
+        return;
+    }
     enum threading_type type = threading_type_of(&graph->types, word, false);
     take_wait_handle(graph, word, type);
     if (wanted && type == wanted)
@@ -263,17 +268,16 @@ static void scan(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame
                  struct wait_candidate *ret)
 {
     const struct walk_machine *machine = walk_machine_find(graph->session->target->layout.architecture);
-    enum threading_type wanted = wait_role_type(role);
     unsigned width = graph->session->reader.raw.pointer_size;
     uint64_t word, end = frame->cfa > frame->sp ? frame->cfa : frame->sp;
     if (!machine)
         return;
     for (unsigned i = 0; frame->registers && i < ARRAY_SIZE(frame->registers->values); i++)
         if (frame->registers->known >> i & 1 && i != machine->pc && i != machine->sp)
-            take_word(graph, frame->registers->values[i], wanted, ret);
+            take_word(graph, frame->registers->values[i], role, ret);
     for (unsigned i = 0; i < SCAN_WORDS_MAX && graph->types.reads_left && frame->sp + (uint64_t)i * width < end; i++)
         if (read_word(graph, frame->sp + (uint64_t)i * width, &word))
-            take_word(graph, word, wanted, ret);
+            take_word(graph, word, role, ret);
 }
 
 void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
@@ -307,6 +311,8 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
         current->framework_waits = current->roles && site->of_framework;
     current->past_wait |= !waits;
     struct graph_thread *thread = graph_last_thread(graph);
+    if (site->is_initializer)
+        graph_take_initializer(graph, frame->method->method_desc);
     thread->serves_pool |= role == WAIT_ROLE_SERVES_POOL;
     thread->is_worker |= role == WAIT_ROLE_WORKER;
     thread->runs_work |= role == WAIT_ROLE_RUNS_WORK;

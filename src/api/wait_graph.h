@@ -1,6 +1,6 @@
 /*
  * wait_graph.h: the content of a struct cdacq_wait_graph: what its files (wait_frames.c, wait_find.c, wait_names.c,
- * wait_pool.c, deadlocks.c) add to it, one after the other.
+ * wait_initializers.c, wait_pool.c, deadlocks.c) add to it, one after the other.
  */
 #ifndef CDACQ_API_WAIT_GRAPH_H
 #define CDACQ_API_WAIT_GRAPH_H
@@ -50,6 +50,7 @@ struct wait_site {
     uint8_t role;          /* enum wait_role */
     bool exact;            /* the slots are known */
     bool of_framework;     /* the method is, as wait_is_of_framework says */
+    bool is_initializer;   /* the method is a static constructor */
     bool neutral;          /* a stub of the runtime's: neither waits nor ends a wait */
 };
 
@@ -149,12 +150,14 @@ struct cdacq_wait_graph {
     struct graph_locks locks;
     struct object_indices lock_indices;
     struct graph_waits waits;
-    struct task_links runs;         /* tasks that threads run */
-    struct task_table runners;      /* likewise */
-    struct task_table awaits;       /* from a task to one that it waits for */
-    struct task_links links;        /* all of these */
-    struct object_indices followed; /* tasks whose continuations are in the next table */
-    struct task_table leads;        /* from a continuation to its task */
+    struct task_links runs;              /* tasks that threads run */
+    struct task_table runners;           /* likewise */
+    struct task_table awaits;            /* from a task to one that it waits for */
+    struct task_links links;             /* all of these */
+    struct object_indices followed;      /* tasks whose continuations are in the next table */
+    struct task_table leads;             /* from a continuation to its task */
+    struct task_table initializers;      /* from a MethodTable to the thread that runs its static constructor */
+    struct task_links initializer_words; /* words of frames that wait for one, each with its thread */
     struct graph_deadlocks deadlocks;
     struct graph_pool pool;
     struct type_names type_names;
@@ -245,7 +248,21 @@ void graph_follow_waits(struct cdacq_wait_graph *graph);
 /* Fills in the tasks and the blocker of a wait for a task. */
 void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait *wait);
 
+/* ---- wait_initializers.c ---- */
+
+/* The last thread runs a static constructor. */
+void graph_take_initializer(struct cdacq_wait_graph *graph, uint64_t method_desc);
+
+/* A word of a frame in which the last thread may wait for one. */
+void graph_take_initializer_word(struct cdacq_wait_graph *graph, uint64_t word);
+
+/* Adds the waits for those that other threads run, after all frames. */
+void graph_find_initializer_waits(struct cdacq_wait_graph *graph);
+
 /* ---- wait_names.c ---- */
+
+/* The name of a type; NULL: not known. */
+const char *graph_method_table_name(struct cdacq_wait_graph *graph, uint64_t method_table);
 
 /* The name of an object's type; NULL: not known. */
 const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object);

@@ -21,15 +21,11 @@ static const char *keep(struct cdacq_wait_graph *graph, struct type_names *names
     return item.name;
 }
 
-const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object)
+const char *graph_method_table_name(struct cdacq_wait_graph *graph, uint64_t method_table)
 {
-    struct field_reader *reader = &graph->session->reader;
     const struct name_source source = {0};
     struct text text = {0};
-    reader_begin(&reader->raw, FUEL_NAME);
-    uint64_t method_table = object_method_table(reader, object);
-    if (reader_failed(&reader->raw))
-        return NULL;
+    reader_begin(&graph->session->reader.raw, FUEL_NAME);
     const struct type_name *known = type_names_find(&graph->type_names, method_table);
     if (known || graph->type_names.count == WAIT_NAMES_MAX)
         return known ? known->name : NULL;
@@ -38,6 +34,14 @@ const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object)
     if (namer_end(&n) != CDACQ_OK)
         text.length = 0;
     return keep(graph, &graph->type_names, method_table, &text);
+}
+
+const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object)
+{
+    struct field_reader *reader = &graph->session->reader;
+    reader_begin(&reader->raw, FUEL_NAME);
+    uint64_t method_table = object_method_table(reader, object);
+    return reader_failed(&reader->raw) ? NULL : graph_method_table_name(graph, method_table);
 }
 
 /* The async method whose state machine a type is, by the machine's MoveNext. */

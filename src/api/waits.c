@@ -68,6 +68,8 @@ void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
     task_table_deinit(&graph->awaits);
     task_table_deinit(&graph->leads);
     object_indices_deinit(&graph->followed);
+    task_table_deinit(&graph->initializers);
+    task_links_deinit(&graph->initializer_words);
     graph_deadlocks_deinit(&graph->deadlocks);
     type_names_deinit(&graph->type_names);
     type_names_deinit(&graph->method_names);
@@ -286,7 +288,9 @@ static void describe_waits(struct cdacq_wait_graph *graph)
             continue; /* it has entered */
         if (wait.wait.kind == CDACQ_WAIT_HANDLE && graph->threads.items[wait.thread].serves_pool)
             continue; /* it is idle: the handles tell it that there is something to do */
-        if (wait.wait.object)
+        if (wait.wait.kind == CDACQ_WAIT_INITIALIZER)
+            wait.wait.type = graph_method_table_name(graph, wait.wait.object);
+        else if (wait.wait.object)
             wait.wait.type = graph_type_name(graph, wait.wait.object);
         if (wait.blocker != NO_THREAD) {
             const struct graph_thread *blocker = &graph->threads.items[wait.blocker];
@@ -309,6 +313,7 @@ enum cdacq_status cdacq_wait_graph_complete(struct cdacq_wait_graph *graph, stru
     read_sync_table(graph);
     add_runtime_threads(graph);
     graph_link_tasks(graph);
+    graph_find_initializer_waits(graph);
     describe_waits(graph);
     graph_describe_pool(graph);
     graph_follow_waits(graph);

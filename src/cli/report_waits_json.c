@@ -1,9 +1,16 @@
 #include "src/cli/report.h"
 
 static const char *const wait_kinds[] = {
-    [CDACQ_WAIT_ENTER] = "enter", [CDACQ_WAIT_PULSE] = "pulse",   [CDACQ_WAIT_TASK] = "task",
-    [CDACQ_WAIT_TASKS] = "tasks", [CDACQ_WAIT_EVENT] = "event",   [CDACQ_WAIT_SEMAPHORE] = "semaphore",
-    [CDACQ_WAIT_JOIN] = "join",   [CDACQ_WAIT_HANDLE] = "handle", [CDACQ_WAIT_FOREGROUND] = "foreground",
+    [CDACQ_WAIT_ENTER] = "enter",
+    [CDACQ_WAIT_PULSE] = "pulse",
+    [CDACQ_WAIT_TASK] = "task",
+    [CDACQ_WAIT_TASKS] = "tasks",
+    [CDACQ_WAIT_EVENT] = "event",
+    [CDACQ_WAIT_SEMAPHORE] = "semaphore",
+    [CDACQ_WAIT_JOIN] = "join",
+    [CDACQ_WAIT_HANDLE] = "handle",
+    [CDACQ_WAIT_FOREGROUND] = "foreground",
+    [CDACQ_WAIT_INITIALIZER] = "initializer",
 };
 
 static const char *const lock_kinds[] = {

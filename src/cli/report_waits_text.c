@@ -41,6 +41,7 @@ static void put_aim(struct output *out, const struct cdacq_wait *wait)
         [CDACQ_WAIT_SEMAPHORE] = {" for the semaphore ", " for a semaphore"},
         [CDACQ_WAIT_JOIN] = {" for the end of the thread ", " for the end of a thread"},
         [CDACQ_WAIT_HANDLE] = {" for the handle ", " for one or several handles"},
+        [CDACQ_WAIT_INITIALIZER] = {" for the static constructor of ", " for a static constructor"},
     };
     if (wait->object) {
         output_literal(out, aims[wait->kind].known);
@@ -66,7 +67,7 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
     static const char *const words[] = {[CDACQ_WAIT_ENTER] = ", held by ",
                                         [CDACQ_WAIT_TASK] = ", run by ",
                                         [CDACQ_WAIT_JOIN] = ", which is ",
-                                        [CDACQ_WAIT_FOREGROUND] = NULL};
+                                        [CDACQ_WAIT_INITIALIZER] = ", run by "};
     const char *word = words[wait->kind] ? words[wait->kind] : ", of ";
     if (!wait->blocker_tid && !wait->blocker_id) {
         if (wait->readers)

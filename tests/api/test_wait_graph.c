@@ -107,6 +107,37 @@ START_TEST(timed_cycle)
 }
 END_TEST
 
+/* A word of the waiting frames is the MethodTable of a type whose static constructor another thread runs. */
+START_TEST(initializers)
+{
+    enum { T = 0x1000, U = 0x2000, OTHER = 0x3000 };
+    static const struct task_link runs[] = {{T, 0}, {U, 1}};
+    static const struct task_link words[] = {{T, 0}, {OTHER, 0}, {OTHER, 1}, {T, 1}, {U, 1},
+                                             {T, 2}, {U, 2},     {T, 3},     {T, 3}, {U, 4}};
+    enter(0, 1, 1);
+    lock_heap_add_threads(&heap, graph);
+    for (size_t i = 0; i < ARRAY_SIZE(runs); i++)
+        ck_assert_ptr_nonnull(task_table_insert(&graph->initializers, runs[i], NULL));
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        ck_assert(task_links_append(&graph->initializer_words, words[i]));
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_str_eq(found_deadlocks(), "101 102;");
+    ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_ENTER);
+    const struct cdacq_wait *wait = wait_of(1);
+    ck_assert_int_eq(wait->kind, CDACQ_WAIT_INITIALIZER);
+    ck_assert_int_eq(wait->by, CDACQ_WAIT_BY_FRAME);
+    ck_assert_int_eq(wait->endless, CDACQ_ENDLESS_YES);
+    ck_assert_uint_eq(wait->object, T);
+    ck_assert_int_eq(wait->blocker_tid, 101);
+    ck_assert_ptr_null(wait_of(2)); /* for which of the two is not known */
+    ck_assert_int_eq(wait_of(3)->blocker_tid, 101);
+    ck_assert_int_eq(wait_of(4)->blocker_tid, 102);
+    graph_take_initializer_word(graph, 0);
+    graph_take_initializer_word(graph, T + 1); /* no address of a MethodTable */
+    ck_assert_uint_eq(graph->initializer_words.count, ARRAY_SIZE(words));
+}
+END_TEST
+
 START_TEST(several_cycles)
 {
     enter(0, 1, 1);
@@ -1058,6 +1089,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, two_monitors);
     tcase_add_loop_test(tc, timed_cycle, 0, 2);
+    tcase_add_test(tc, initializers);
     tcase_add_test(tc, several_cycles);
     tcase_add_test(tc, no_deadlock);
     tcase_add_test(tc, locks);

@@ -24,7 +24,39 @@ static class Stuck
         OverChild();
         OverQuery();
         OverStream();
+#if NET10_0_OR_GREATER
+        OverInitializer();
+#endif
     }
+
+#if NET10_0_OR_GREATER
+    static class Initialized
+    {
+        public static readonly int Value = Make();
+
+        static int Make() => Known("InitializerTask", Task.Run(Needy.Get)).Result;
+    }
+
+    static class Needy
+    {
+        public static int Get()
+        {
+            Here("InitializerRunner");
+            return Initialized.Value;
+        }
+    }
+
+    /// A static constructor waits for a task, which needs what it initializes.
+    static void OverInitializer()
+    {
+        AwaitBlocked(Start("InitializerWaiter", () => GC.KeepAlive(Initialized.Value)));
+        Thread.Sleep(500);
+        Say("wait InitializerWaiter task InitializerTask");
+        Say("wait InitializerRunner initializer -");
+        Say("blocker InitializerRunner InitializerWaiter");
+        Say("deadlock InitializerWaiter InitializerRunner");
+    }
+#endif
 
     /// A task that has run waits for its child.
     static void OverChild()
