@@ -24,6 +24,15 @@ struct thread_data {
     uint32_t id, state; /* ThreadState of the specification; 0: not described */
 };
 
+/* Bits of the state of a Thread whose thread has ended. As a process exits, the runtime does not delete these. */
+enum { THREAD_STATE_DEAD = 0x800 };
+#define THREAD_STATE_DETACHED UINT32_C(0x80000000)
+
+static inline bool thread_has_ended(const struct thread_data *thread)
+{
+    return thread->state & (THREAD_STATE_DEAD | THREAD_STATE_DETACHED);
+}
+
 DEFINE_VECTOR(thread_list, struct thread_data);
 
 /* What the runtime records of an exception that a thread throws or handles. */

@@ -138,7 +138,8 @@ static void index_tid(struct cdacq_wait_graph *graph, uint64_t tid, size_t index
 
 /*
  * Indexes the threads by the ids that the runtime has of them, which are those of the process's own pid namespace. A
- * Thread that belongs to no thread that was added is added without frames: it may hold a lock, and has not ended.
+ * Thread that belongs to no thread that was added is added without frames: it may hold a lock. It has no id of the
+ * kernel if it has ended.
  */
 static void add_runtime_threads(struct cdacq_wait_graph *graph)
 {
@@ -152,20 +153,22 @@ static void add_runtime_threads(struct cdacq_wait_graph *graph)
     graph_note_failure(graph);
     for (size_t i = 0; i < list.count; i++) {
         const struct thread_data *thread = &list.items[i];
+        bool ended = thread_has_ended(thread);
         const struct graph_thread item = {
             .address = thread->address,
             .managed_id = thread->id,
-            .tid = (int)thread->os_id,
+            .tid = ended ? 0 : (int)thread->os_id,
             .is_background = thread->state & CDACQ_THREAD_BACKGROUND,
         };
         int known = find_thread(&graph->by_address, thread->address);
         if (known == NO_THREAD && thread->os_id) {
             known = (int)graph->threads.count;
-            first = without++ ? first : thread->os_id;
+            if (!ended)
+                first = without++ ? first : thread->os_id;
             if (!append_thread(graph, &item))
                 break;
         }
-        if (known != NO_THREAD)
+        if (known != NO_THREAD && graph->threads.items[known].tid)
             index_tid(graph, thread->os_id, (size_t)known);
     }
     for (size_t i = 0; !list.count && i < added; i++)

@@ -1028,6 +1028,22 @@ START_TEST(unreadable_sync_blocks)
 }
 END_TEST
 
+/* A Thread without a kernel's thread may have a stack that could not be read, unless the thread has ended. */
+START_TEST(threads_without_stacks)
+{
+    static const uint32_t thread_states[] = {0x200, 0x80031220, 0x821};
+    enter(0, 1, LOCK_HEAP_THREADS - 1);
+    lock_heap_set(&heap, heap.threads[LOCK_HEAP_THREADS - 1], F_Thread_State, thread_states[_i]);
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS - 1; i++) {
+        struct cdacq_thread thread = lock_heap_thread(&heap, i);
+        cdacq_wait_graph_add_thread(graph, &thread);
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), _i ? CDACQ_OK : CDACQ_ERR_CORRUPT);
+    ck_assert_uint_eq(wait_of(0)->blocker_id, LOCK_HEAP_THREADS);
+    ck_assert_int_eq(wait_of(0)->blocker_tid, _i ? 0 : 100 + LOCK_HEAP_THREADS);
+}
+END_TEST
+
 START_TEST(blocking_items)
 {
     struct thread_blocking blocking;
@@ -1126,6 +1142,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, too_many_continuations, 0, 2);
     tcase_add_test(tc, lying_tables);
     tcase_add_test(tc, unreadable_sync_blocks);
+    tcase_add_loop_test(tc, threads_without_stacks, 0, 3);
     tcase_add_test(tc, blocking_items);
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, stops);
