@@ -121,6 +121,9 @@ void report_list_deadlocked(struct report *report);
 /* Whether a thread that has the stack is in a deadlock, or a busy worker of a thread pool that starves. */
 bool report_hangs(const struct report *report, const struct stack *stack);
 
+/* The innermost method of the program whose name is known; NULL: there is none. `stack` may be NULL. */
+const struct cdacq_method *report_program_method(const struct stack *stack);
+
 /* Writes why the process hangs, for the signature: "starvation: Demo.Fetch". False, and nothing, if nothing says so. */
 bool report_write_hang(const struct report *report);
 

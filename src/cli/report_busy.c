@@ -7,18 +7,21 @@
 
 #include "src/cli/memory.h"
 #include "src/cli/report.h"
+#include "util/base.h"
 
 enum { BUSY_SHOWN = 20 };
 
 static const char busy_heading[] = "\nBusy threads:\n";
 
-static const char *thread_name(const struct report *report, int tid)
+/* The thread with that id, with its stack; NULL, if the process began it after it was measured. */
+static const struct stack_thread *find_thread(const struct report *report, int tid, const struct stack **ret_stack)
 {
     for (size_t i = 0; i < report->stacks.list.count; i++) {
         const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
+        *ret_stack = report->stacks.list.items[i];
         for (size_t k = 0; k < threads->count; k++)
             if (threads->items[k].tid == tid)
-                return threads->items[k].name;
+                return &threads->items[k];
     }
     return NULL;
 }
@@ -30,15 +33,39 @@ static void put_thread(struct output *out, int tid, const char *name)
         output_text_between(out, " \"", name, "\"");
 }
 
+/* The code of the innermost frame and, if that is none of the program, the method of the program that called it. */
+static void put_code(struct output *out, const struct stack *stack)
+{
+    const struct stack_frame *inner = stack->frames.count ? stack->frames.items[0].shared : NULL;
+    const struct cdacq_method *of_program = report_program_method(stack);
+    if (!inner)
+        output_literal(out, "code that is not known");
+    else if (inner->method.answer == CDACQ_ANSWER_MANAGED && inner->method.name_length)
+        output_note(out, inner->method.name);
+    else if (inner->frame.symbol)
+        output_note(out, inner->frame.symbol);
+    else if (inner->frame.module)
+        output_note(out, path_basename(inner->frame.module));
+    else
+        output_literal(out, "code without a name");
+    if (of_program && of_program != &inner->method)
+        output_note_between(out, ", called by ", of_program->name, "");
+}
+
 /* Of a running process. */
 static void write_measured(const struct report *report, struct output *out)
 {
     const struct busy_threads *busy = report->busy;
     for (size_t i = 0; i < MIN(busy->list.count, (size_t)BUSY_SHOWN); i++) {
-        const struct busy_thread *thread = &busy->list.items[i];
-        put_thread(out, thread->tid, thread_name(report, thread->tid));
-        output_printf(out, " used %u %% of a processor for %.1f s before it was stopped\n", thread->percent,
-                      busy->seconds);
+        const struct busy_thread *measured = &busy->list.items[i];
+        const struct stack *stack = NULL;
+        const struct stack_thread *thread = find_thread(report, measured->tid, &stack);
+        put_thread(out, measured->tid, thread ? thread->name : NULL);
+        output_printf(out, " used %u %% of a processor for %.1f s", measured->percent, busy->seconds);
+        output_literal(out, thread ? " and was stopped in " : " and has ended");
+        if (thread)
+            put_code(out, stack);
+        output_literal(out, "\n");
     }
 }
 
@@ -59,14 +86,17 @@ static size_t write_running(const struct report *report, struct output *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < report->stacks.list.count && was_perhaps_busy(report); i++) {
-        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
+        const struct stack *stack = report->stacks.list.items[i];
+        const struct stack_threads *threads = &stack->threads;
         for (size_t k = 0; k < threads->count; k++) {
             if (threads->items[k].mode != CDACQ_MODE_USER || ++count > BUSY_SHOWN)
                 continue;
             if (count == 1)
                 output_styled(out, STYLE_HEADING, busy_heading);
             put_thread(out, threads->items[k].tid, threads->items[k].name);
-            output_literal(out, " ran: it was in no system call\n");
+            output_literal(out, " ran ");
+            put_code(out, stack);
+            output_literal(out, "\n");
         }
     }
     return count;

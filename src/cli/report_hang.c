@@ -29,8 +29,7 @@ static bool runs_program(const struct stack *stack)
     return false;
 }
 
-/* The innermost method of the program whose name is known. */
-static const struct cdacq_method *waiting_method(const struct stack *stack)
+const struct cdacq_method *report_program_method(const struct stack *stack)
 {
     for (size_t i = 0; stack && i < stack->frames.count; i++) {
         const struct cdacq_method *method = &stack->frames.items[i].shared->method;
@@ -121,7 +120,7 @@ static struct deadlocked describe(const struct thread_stacks *stacks, const stru
 {
     struct deadlocked ret = {.count = 0};
     for (size_t i = 0; i < deadlock->count && ret.count < DEADLOCK_METHODS; i++) {
-        const struct cdacq_method *method = waiting_method(stack_of(stacks, deadlock->waits[i]->tid));
+        const struct cdacq_method *method = report_program_method(stack_of(stacks, deadlock->waits[i]->tid));
         unsigned at = ret.count;
         if (!method)
             continue;
@@ -179,7 +178,7 @@ static void collect_workers(const struct report *report, struct waiting_workers_
 {
     for (size_t i = 0; i < report->stacks.list.count; i++) {
         const struct stack *stack = report->stacks.list.items[i];
-        const struct waiting_workers workers = {waiting_method(stack), count_starved(report, stack)};
+        const struct waiting_workers workers = {report_program_method(stack), count_starved(report, stack)};
         if (workers.method && workers.count && !waiting_workers_list_append(ret, workers))
             out_of_memory();
     }

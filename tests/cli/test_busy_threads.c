@@ -25,6 +25,23 @@ void *allocate(size_t size)
     return ret;
 }
 
+static const struct cdacq_method of_program = {.name = "Demo.Main()", .name_length = 11};
+
+const struct cdacq_method *report_program_method(const struct stack *stack)
+{
+    return stack->threads.items[0].tid == 5 ? &of_program : NULL;
+}
+
+void output_note(struct output *out, const char *text)
+{
+    output_literal(out, text);
+}
+
+void output_note_between(struct output *out, const char *prefix, const char *text, const char *suffix)
+{
+    output_text_between(out, prefix, text, suffix);
+}
+
 /* The thread 1 hangs. */
 bool report_hangs(const struct report *report, const struct stack *stack)
 {
@@ -131,6 +148,9 @@ static struct stack stacks[STACKS], *pointers[STACKS];
 
 static struct report report_of(void)
 {
+    static struct stack_frame frame = {.frame.symbol = "memcpy"};
+    static struct kept_frame kept = {.shared = &frame};
+    stacks[1].frames = (struct stack_frames){&kept, 1, 1};
     for (int i = 0; i < STACKS; i++) {
         stacks[i].threads.items = &threads[i];
         stacks[i].threads.count = 1;
@@ -179,8 +199,8 @@ START_TEST(running_threads_of_a_core)
     threads[1].mode = threads[4].mode = CDACQ_MODE_USER;
     threads[0].mode = threads[3].mode = CDACQ_MODE_KERNEL;
     report_write_busy_text(&report);
-    const char *expected = "\nBusy threads:\n  TID 5 \"five\" ran: it was in no system call\n"
-                           "  TID 6 ran: it was in no system call\n";
+    const char *expected = "\nBusy threads:\n  TID 5 \"five\" ran memcpy, called by Demo.Main()\n"
+                           "  TID 6 ran code that is not known\n";
     ck_assert_str_eq(written, rows[_i].shown ? expected : "");
     struct ordered_stacks ordered = report_order_stacks(&report);
     ck_assert_int_eq(ordered.items[0].rank, STACK_HANGS);
@@ -200,8 +220,9 @@ START_TEST(text)
     for (int i = 0; i <= BUSY_SHOWN; i++)
         ck_assert(busy_list_append(&busy.list, (struct busy_thread){.tid = 5 + i, .percent = 50}));
     report_write_busy_text(&report);
-    ck_assert_ptr_nonnull(
-        strstr(written, "  TID 5 \"five\" used 50 % of a processor for 0.2 s before it was stopped\n"));
+    ck_assert_ptr_nonnull(strstr(
+        written,
+        "  TID 5 \"five\" used 50 % of a processor for 0.2 s and was stopped in memcpy, called by Demo.Main()\n"));
     ck_assert_ptr_nonnull(strstr(written, "  TID 6 used 50 %"));
     ck_assert_ptr_nonnull(strstr(written, "\n  and 1 more\n"));
     report.busy = NULL;
