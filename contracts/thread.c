@@ -14,6 +14,7 @@ bool thread_read(struct field_reader *reader, uint64_t address, struct thread_da
         .stack_base = read_optional(reader, address, F_Thread_CachedStackBase),
         .id = (uint32_t)read_field(reader, address, F_Thread_Id),
         .state = (uint32_t)read_optional(reader, address, F_Thread_State),
+        .is_cooperative = read_optional(reader, address, F_Thread_PreemptiveGCDisabled) != 0,
     };
     if (thread.state & STATE_HIJACKED && has_field(reader, F_Thread_m_pvHJRetAddr)) {
         thread.hijacked_slot = read_optional(reader, address, F_Thread_m_ppvHJRetAddrPtr);
@@ -94,4 +95,10 @@ bool thread_list_read(struct field_reader *reader, struct thread_list *ret)
         link = read_field(reader, link - offset, F_Thread_LinkNext);
     }
     return !reader_failed(&reader->raw);
+}
+
+uint64_t thread_suspending(struct field_reader *reader)
+{
+    const struct layout *layout = reader->layout;
+    return layout->global_present[G_GCThread] ? read_pointer(&reader->raw, layout->globals[G_GCThread]) : 0;
 }

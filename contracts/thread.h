@@ -21,7 +21,8 @@ struct thread_data {
      * what it was. 0: the thread is not hijacked, or the runtime does not describe it.
      */
     uint64_t hijacked_slot, hijacked_address;
-    uint32_t id, state; /* ThreadState of the specification; 0: not described */
+    uint32_t id, state;  /* ThreadState of the specification; 0: not described */
+    bool is_cooperative; /* garbage can be collected only when it stops; false also if that is not described */
 };
 
 /* Bits of the state of a Thread whose thread has ended. As a process exits, the runtime does not delete these. */
@@ -81,5 +82,11 @@ bool thread_read(struct field_reader *reader, uint64_t address, struct thread_da
  * when the list cannot be read to its end; the Threads before are listed. The caller frees *ret in either case.
  */
 bool thread_list_read(struct field_reader *reader, struct thread_list *ret);
+
+/*
+ * The Thread that has suspended, or is about to suspend, all others that run managed code: for a garbage collection, or
+ * to replace code. 0: there is none, or the runtime does not describe it. The reader fails when it cannot be read.
+ */
+uint64_t thread_suspending(struct field_reader *reader);
 
 #endif

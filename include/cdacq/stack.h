@@ -54,6 +54,16 @@ struct cdacq_thread {
     bool last_thrown_is_fatal; /* the runtime ended the process because of it: FailFast or a fatal error */
     uint32_t state;            /* bits of the runtime: enum cdacq_thread_state and others; 0: not known */
     enum cdacq_thread_mode mode;
+    /*
+     * The runtime has suspended the other threads of managed code for this one, or is about to, as for a garbage
+     * collection. False also if that is not known, as on .NET 8, or with the server collector.
+     */
+    bool suspends_others;
+    /*
+     * The runtime is about to suspend all threads, and waits for this one. It runs managed code, or native code that was
+     * called without telling the runtime (SuppressGCTransition). False also if that is not known, as on .NET 8.
+     */
+    bool delays_suspension;
 };
 
 /*

@@ -495,7 +495,7 @@ Thread = struct(
     "cdacq_thread", ("size", c_size_t), ("tid", c_int), ("thread", c_uint64), ("managed_id", c_uint32),
     ("signal", c_int), ("died", c_bool), ("name", c_char_p), ("registers", POINTER(Registers)),
     ("exception", c_uint64), ("last_thrown", c_uint64), ("last_thrown_is_fatal", c_bool), ("state", c_uint32),
-    ("mode", c_int))
+    ("mode", c_int), ("suspends_others", c_bool), ("delays_suspension", c_bool))
 Frame = struct(
     "cdacq_frame", ("size", c_size_t), ("index", c_uint), ("kind", c_int), ("by", c_int), ("funclet", c_int),
     ("is_call", c_bool), ("pc", c_uint64), ("sp", c_uint64), ("cfa", c_uint64), ("method", c_void_p),

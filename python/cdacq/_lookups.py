@@ -302,6 +302,10 @@ class Thread:
         self.state: int = item.state
         """Bits of the runtime (ThreadState and others); 0 if it is not known."""
         self.mode: int | _abi.ThreadMode = _decode.member(_abi.ThreadMode, item.mode)
+        self.suspends_others: bool = item.suspends_others
+        """The runtime has suspended the others for it, or is about to, as for a garbage collection."""
+        self.delays_suspension: bool = item.delays_suspension
+        """The runtime is about to suspend all threads, and waits for this one."""
 
     def __repr__(self) -> str:
         return f"<cdacq.Thread {self.tid} {self.name}>"

@@ -122,10 +122,23 @@ static bool any_thread_matches(const struct threads *threads, const struct threa
     return !by_id->count;
 }
 
-/* Visits one thread; `known` is what the runtime has of it, or NULL. Returns what the visitor returned. */
+/* The Thread for which the others are suspended; 0: none, or it cannot be read. */
+static uint64_t suspending_thread(struct cdacq_session *session)
+{
+    if (!(session->target->layout.usable & 1u << LAYOUT_Thread))
+        return 0;
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    uint64_t thread = thread_suspending(&session->reader);
+    return reader_failed(&session->reader.raw) ? 0 : thread;
+}
+
+/*
+ * Visits one thread; `known` is what the runtime has of it, or NULL, and `suspending` the Thread for which the others
+ * are suspended. Returns what the visitor returned.
+ */
 static int visit_thread(struct cdacq_session *session, const struct target_thread *thread,
-                        const struct thread_data *known, int (*visit)(const struct cdacq_thread *thread, void *context),
-                        void *context)
+                        const struct thread_data *known, uint64_t suspending,
+                        int (*visit)(const struct cdacq_thread *thread, void *context), void *context)
 {
     struct cdacq_registers registers = registers_of(&thread->registers);
     struct cdacq_thread visited = {
@@ -139,6 +152,8 @@ static int visit_thread(struct cdacq_session *session, const struct target_threa
         .mode = thread->mode,
         .name = thread->name[0] ? thread->name : NULL,
         .registers = &registers,
+        .suspends_others = known && known->address == suspending,
+        .delays_suspension = known && suspending && known->address != suspending && known->is_cooperative,
     };
     if (known)
         add_objects(session, &visited);
@@ -165,7 +180,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
         status = error_set(err, CDACQ_ERR_CORRUPT, 0,
                            "no thread has an id by which the runtime knows one: the ids may be those of another pid "
                            "namespace than that of the process");
-    uint64_t fuel = FUEL_STACKS, *outer_fuel = session->stacks_fuel;
+    uint64_t suspending = suspending_thread(session), fuel = FUEL_STACKS, *outer_fuel = session->stacks_fuel;
     session->stacks_fuel = &fuel;
     for (size_t i = 0; i < threads.count && status != CDACQ_STOPPED; i++) {
         if (session_gave_up(session, err)) {
@@ -174,7 +189,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
         }
         const struct target_thread *thread = &threads.items[i];
         const struct thread_data *const *known = threads_by_id_find(&by_id, (uint64_t)thread->inner_tid);
-        if (visit_thread(session, thread, known ? *known : NULL, visit, context))
+        if (visit_thread(session, thread, known ? *known : NULL, suspending, visit, context))
             status = CDACQ_STOPPED;
         if (i % THREADS_PER_RELEASE == THREADS_PER_RELEASE - 1 && session->target->target->kind == CDACQ_TARGET_CORE)
             core_release_pages(session->target->target);

@@ -1,7 +1,7 @@
 /*
  * report.h: what cmd_report.c collects about a target that has died, hangs or is slow, and report_text.c, report_json.c
  * and report_signature.c write; report_waits_text.c and report_waits_json.c write the part about locks and waits, and
- * report_busy.c that about busy threads.
+ * report_threads.c that about busy threads and suspension.
  */
 #ifndef CDACQ_CLI_REPORT_H
 #define CDACQ_CLI_REPORT_H
@@ -127,14 +127,17 @@ const struct cdacq_method *report_program_method(const struct stack *stack);
 /* Writes why the process hangs, for the signature: "starvation: Demo.Fetch". False, and nothing, if nothing says so. */
 bool report_write_hang(const struct report *report);
 
-/* ---- report_busy.c ---- */
+/* ---- report_threads.c ---- */
+
+/* The section of the thread that suspends the others, and of those that delay that; nothing if there are none. */
+void report_write_suspension_text(const struct report *report);
 
 /* The section of the threads that use the processors; nothing if there is none, or if that is not known. */
 void report_write_busy_text(const struct report *report);
 
 enum stack_rank {
     STACK_DEAD,  /* of the thread that died */
-    STACK_HANGS, /* of threads that make the process hang */
+    STACK_HANGS, /* of threads that make the process hang, or suspend the others, or delay that */
     STACK_BUSY,  /* of threads that make it slow, the busiest first; of a core, of those that ran */
     STACK_OTHER, /* in the order of the target */
 };

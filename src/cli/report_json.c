@@ -122,6 +122,8 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
         json_string(w, "name", stack->threads.items[i].name);
         json_bool(w, "foreground", stack->threads.items[i].is_foreground);
         json_string(w, "mode", mode_text(stack->threads.items[i].mode));
+        json_bool(w, "suspends_others", stack->threads.items[i].suspends_others);
+        json_bool(w, "delays_suspension", stack->threads.items[i].delays_suspension);
         json_known_number(w, "processor_percent", report->busy && report->busy->measured,
                           report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0);
         json_end_object(w);

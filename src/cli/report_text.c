@@ -300,6 +300,7 @@ void report_write_text(struct report *report, bool brief)
     if (brief) {
         write_dead_stack(report, out);
     } else {
+        report_write_suspension_text(report);
         report_write_busy_text(report);
         write_stacks(report, out);
     }

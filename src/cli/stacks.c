@@ -150,6 +150,8 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
                                       .is_of_pool = thread->state & CDACQ_THREAD_POOL,
                                       .is_foreground = thread->thread && !(thread->state & CDACQ_THREAD_BACKGROUND),
                                       .mode = thread->mode,
+                                      .suspends_others = thread->suspends_others,
+                                      .delays_suspension = thread->delays_suspension,
                                       .name = keep_string(stacks, thread->name)};
     if (!stack_threads_append(&(*known)->threads, item))
         out_of_memory();

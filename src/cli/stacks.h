@@ -29,6 +29,7 @@ struct stack_thread {
     bool died, is_of_pool;
     bool is_foreground; /* the process does not end before it */
     enum cdacq_thread_mode mode;
+    bool suspends_others, delays_suspension;
     const char *name; /* NULL: not known */
 };
 

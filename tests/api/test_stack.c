@@ -585,6 +585,36 @@ START_TEST(threads_of_memory)
 }
 END_TEST
 
+/* The runtime names the Thread for which it suspends the others, if it describes that. */
+START_TEST(a_thread_that_suspends)
+{
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1 << 7, .values[7] = 77};
+    struct cdacq_memory_thread threads[] = {{.size = sizeof threads[0], .tid = 77, .registers = &registers},
+                                            {.size = 0, .tid = 78, .registers = &registers}};
+    struct cdacq_thread kept[2] = {0};
+    /* The Thread for which the others are suspended: none is described, this one, none, or another one. */
+    uint64_t suspending[] = {0, thread, 0, thread + 8, thread + 8};
+    if (_i) {
+        uint64_t pointer = mock_alloc(mock, 8, 8);
+        mock_write_pointer(mock, pointer, suspending[_i]);
+        mock_global(mock, "GCThread", pointer);
+    }
+    mock_set(mock, thread, "Thread.PreemptiveGCDisabled", _i != 4);
+    mock_publish(mock, NULL);
+    struct cdacq_memory memory = *mock_memory(mock);
+    memory.size = sizeof memory;
+    memory.threads = threads;
+    memory.thread_count = 2;
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_create(target, &session, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_visit_threads(session, keep_thread, kept, &error), CDACQ_OK);
+    ck_assert_uint_eq(kept[0].thread, thread);
+    ck_assert_int_eq(kept[0].suspends_others, _i == 1);
+    ck_assert_int_eq(kept[0].delays_suspension, _i == 3);
+    ck_assert(!kept[1].suspends_others && !kept[1].delays_suspension);
+}
+END_TEST
+
 /* The ids of a debugger outside of the process's pid namespace: no Thread has one of them, and that is told. */
 START_TEST(threads_of_another_namespace)
 {
@@ -730,6 +760,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, arguments);
     tcase_add_test(tcase, threads_of_memory);
+    tcase_add_loop_test(tcase, a_thread_that_suspends, 0, 5);
     tcase_add_loop_test(tcase, threads_of_another_namespace, 0, 2);
     tcase_add_test(tcase, registers_of_a_caller);
     suite_add_tcase(suite, tcase);

@@ -27,10 +27,10 @@ import stack_run
 RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-WAYS = ["deadlocks", "waits", "starved", "healthy", "busy", "returned"]
+WAYS = ["deadlocks", "waits", "starved", "healthy", "busy", "returned", "suspended"]
 WITH_HEAP = ["live", "full", "heap", "kernel"]
 WITHOUT_HEAP = ["mini", "triage"]
-LEAST = {"deadlocks": 16, "waits": 20, "starved": 3, "healthy": 0, "busy": 0, "returned": 2}  # waits that the program tells of
+LEAST = {"deadlocks": 16, "waits": 20, "starved": 3, "healthy": 0, "busy": 0, "returned": 2, "suspended": 0}  # waits that the program tells of
 OF_THE_RUNTIME = {"handle"}  # waits of threads that the program does not know
 POOL = ["workers", "busy", "waiting", "min_workers", "max_workers", "queued", "starves"]
 STARVATION = "starvation, if it lasts"
@@ -298,6 +298,26 @@ def check_modes(core, report, facts):
     return wrong
 
 
+def await_suspension(pid):
+    """The program cannot say READY after it has begun to collect."""
+    for _ in range(50):
+        time.sleep(0.1)
+        if any(thread["suspends_others"] for stack in ask(pid)["stacks"] for thread in stack["threads"]):
+            return
+
+
+def check_suspension(core, report, facts, runtime):
+    """Since .NET 9, the runtime says for which thread it suspends the others."""
+    threads = {thread["tid"]: thread for stack in report["stacks"] for thread in stack["threads"]}
+    described = not runtime.startswith("8.")
+    wrong = [f"{key} of {name}" for key, right in (("suspends_others", "collector"), ("delays_suspension", "delayer"))
+             for name, tid in facts.threads.items() if threads[tid][key] != (described and name == right)]
+    text = subprocess.run([TOOL, "report", str(core)], stdout=subprocess.PIPE, text=True, check=False).stdout
+    section = text.partition("\nSuspension:\n")[2].partition("\n\n")[0]
+    lines = [f"  TID {facts.threads['collector']} ", f"  TID {facts.threads['delayer']} ", "called by Locks.Suspended.Lock(void*)"]
+    return wrong + [f"no '{line}' in the section: {section}" for line in lines if described and line not in section]
+
+
 SUSPENDED = ["-p:Features=runtime-async=on", "-p:EnablePreviewFeatures=true", "-p:LangVersion=preview"]
 OVER_ITERATORS = ["ListWaiter", "PromiseWaiter", "StreamWaiter"]  # not found if the runtime suspends what awaits an iterator
 
@@ -362,6 +382,8 @@ def test_way(work, runtime, way, every_kind):
     with running(work, runtime, way) as (target, facts):
         if len(facts.waits) < LEAST[way] or (way == "starved") != bool(facts.pool):
             raise lab.LabError(f"{way}: the program told of {len(facts.waits)} waits, and of the pool {facts.pool}")
+        if way == "suspended":
+            await_suspension(target.pid)
         for kind in ["live", *WITHOUT_HEAP, "heap", "full", "kernel"] if every_kind else ["live", "mini", "kernel"]:
             core = target.pid if kind == "live" else target.kernel_core() if kind == "kernel" else target.createdump(kind)
             report = ask(core)
@@ -370,6 +392,8 @@ def test_way(work, runtime, way, every_kind):
                 wrong += compare_services(work, core, target.runtime_directory(), report)
             if kind == "live" and way == "busy":
                 wrong += check_busy(target.pid, facts)
+            if way == "suspended":
+                wrong += check_suspension(core, report, facts, runtime)
             if way == "busy":
                 wrong += check_modes(core, report, facts)
             if kind == "kernel" and way not in ["healthy", "busy"]:

@@ -73,6 +73,14 @@ static class Program
         }
     }
 
+    static void SettleHeap()
+    {
+        Thread.Sleep(1000);
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+        GC.TryStartNoGCRegion(1 << 22);
+    }
+
     static unsafe nint AddressOf(object o) => *(nint*)Unsafe.AsPointer(ref o);
 
     static void Main(string[] arguments)
@@ -96,6 +104,9 @@ static class Program
             case "busy":
                 Busy.All();
                 break;
+            case "suspended":
+                Suspended.All();
+                break;
             case "returned":
                 Returned.All();
                 break;
@@ -103,10 +114,8 @@ static class Program
                 Many.All(int.Parse(arguments[1]));
                 break;
         }
-        Thread.Sleep(1000);
-        GC.Collect();
-        GC.WaitForPendingFinalizers();
-        GC.TryStartNoGCRegion(1 << 22);
+        if (arguments[0] != "suspended")
+            SettleHeap();
         foreach (var (name, (tid, id)) in threads)
             Console.WriteLine($"thread {name} {tid} {id}");
         foreach (var (name, value) in objects)

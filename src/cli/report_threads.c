@@ -1,6 +1,7 @@
 /*
- * report_busy.c: the threads that use the processors, which make a process slow, and the order of the stacks in the
- * text: what has ended the process or makes it hang first, then what keeps it busy. How busy the threads of a running
+ * report_threads.c: what the threads do, apart from their waits, and the order of the stacks in the text: what has
+ * ended the process or makes it hang first, then what keeps it busy. One thread may have suspended the others, and some
+ * may delay that; some use the processors, which makes a process slow. How busy the threads of a running
  * process are is measured; of a core, it is known which ones ran.
  */
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 #include "src/cli/report.h"
 #include "util/base.h"
 
-enum { BUSY_SHOWN = 20 };
+enum { BUSY_SHOWN = 20, DELAYS_SHOWN = 20 };
 
-static const char busy_heading[] = "\nBusy threads:\n";
+static const char suspension_heading[] = "\nSuspension:\n", busy_heading[] = "\nBusy threads:\n";
 
 /* The thread with that id, with its stack; NULL, if the process began it after it was measured. */
 static const struct stack_thread *find_thread(const struct report *report, int tid, const struct stack **ret_stack)
@@ -51,6 +52,51 @@ static void put_code(struct output *out, const struct stack *stack)
     if (of_program && of_program != &inner->method)
         output_note_between(out, ", called by ", of_program->name, "");
 }
+
+/* ---- Suspension ---- */
+
+/* Writes the thread for which the others are suspended. Returns whether one is known. */
+static bool write_suspending(const struct report *report, struct output *out)
+{
+    for (size_t i = 0; i < report->stacks.list.count; i++) {
+        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
+        for (size_t k = 0; k < threads->count; k++) {
+            if (!threads->items[k].suspends_others)
+                continue;
+            output_styled(out, STYLE_HEADING, suspension_heading);
+            put_thread(out, threads->items[k].tid, threads->items[k].name);
+            output_literal(out, " suspends the managed threads, as for a garbage collection\n");
+            return true;
+        }
+    }
+    return false;
+}
+
+void report_write_suspension_text(const struct report *report)
+{
+    struct output *out = report->answers.out;
+    bool has_heading = write_suspending(report, out);
+    size_t count = 0;
+    for (size_t i = 0; i < report->stacks.list.count; i++) {
+        const struct stack *stack = report->stacks.list.items[i];
+        for (size_t k = 0; k < stack->threads.count; k++) {
+            const struct stack_thread *thread = &stack->threads.items[k];
+            if (!thread->delays_suspension || ++count > DELAYS_SHOWN)
+                continue;
+            if (!has_heading)
+                output_styled(out, STYLE_HEADING, suspension_heading);
+            has_heading = true;
+            put_thread(out, thread->tid, thread->name);
+            output_literal(out, " delays the suspension: the runtime cannot stop it in ");
+            put_code(out, stack);
+            output_literal(out, "\n");
+        }
+    }
+    if (count > DELAYS_SHOWN)
+        output_printf(out, "  and %zu more\n", count - DELAYS_SHOWN);
+}
+
+/* ---- Busy threads ---- */
 
 /* Of a running process. */
 static void write_measured(const struct report *report, struct output *out)
@@ -116,19 +162,22 @@ void report_write_busy_text(const struct report *report)
         output_printf(out, "  and %zu more\n", count - BUSY_SHOWN);
 }
 
+/* ---- The order of the stacks ---- */
+
 static struct ordered_stack place_of(const struct report *report, size_t index)
 {
     const struct stack *stack = report->stacks.list.items[index];
     struct ordered_stack placed = {.stack = stack, .index = index, .rank = STACK_OTHER};
-    bool ran = false;
+    bool ran = false, suspends = false;
     for (size_t i = 0; i < stack->threads.count; i++) {
         unsigned percent = report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0;
         placed.percent = MAX(placed.percent, percent);
         ran |= stack->threads.items[i].mode == CDACQ_MODE_USER;
+        suspends |= stack->threads.items[i].suspends_others || stack->threads.items[i].delays_suspension;
     }
     if (stack == report->dead)
         placed.rank = STACK_DEAD;
-    else if (report_hangs(report, stack))
+    else if (suspends || report_hangs(report, stack))
         placed.rank = STACK_HANGS;
     else if (placed.percent || (ran && was_perhaps_busy(report)))
         placed.rank = STACK_BUSY;

@@ -1,10 +1,11 @@
 /*
- * test_busy_threads.c: how busy threads were, by two lists of times, and the order that gives the stacks of a report.
+ * test_report_threads.c: how busy threads were, by two lists of times, which threads suspend others, and the order that
+ * this gives the stacks of a report.
  */
 #include <stdarg.h>
 
 #include "src/cli/busy_threads.c"
-#include "src/cli/report_busy.c"
+#include "src/cli/report_threads.c"
 #include "tests/support/check_main.h"
 
 enum { ELAPSED = 200 * 1000 * 1000, PERCENT = ELAPSED / 100, STACKS = 6 };
@@ -211,6 +212,29 @@ START_TEST(running_threads_of_a_core)
 }
 END_TEST
 
+/* The thread 2 suspends the others, and 5 delays that. */
+START_TEST(suspension)
+{
+    struct report report = report_of();
+    report.busy = NULL;
+    report_write_suspension_text(&report);
+    ck_assert_str_eq(written, "");
+    threads[2].suspends_others = _i == 0;
+    threads[1].delays_suspension = _i <= 1;
+    report_write_suspension_text(&report);
+    ck_assert_ptr_eq(strstr(written, "\nSuspension:\n"), _i <= 1 ? written : NULL);
+    ck_assert((strstr(written, "\n  TID 2 suspends the managed threads") != NULL) == (_i == 0));
+    ck_assert((strstr(written,
+                      "\n  TID 5 \"five\" delays the suspension: the runtime cannot stop it in memcpy, called by ") !=
+               NULL) == (_i <= 1));
+    struct ordered_stacks ordered = report_order_stacks(&report);
+    ck_assert_int_eq(ordered.items[1].rank, STACK_HANGS);
+    ck_assert_int_eq(ordered.items[2].rank, _i <= 1 ? STACK_HANGS : STACK_OTHER);
+    ck_assert_int_eq(ordered.items[3].rank, _i == 0 ? STACK_HANGS : STACK_OTHER);
+    free(ordered.items);
+}
+END_TEST
+
 START_TEST(text)
 {
     struct report report = report_of();
@@ -234,13 +258,14 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *suite = suite_create("busy_threads");
-    TCase *tcase = tcase_create("busy_threads");
+    Suite *suite = suite_create("report_threads");
+    TCase *tcase = tcase_create("report_threads");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, percents);
     tcase_add_test(tcase, measuring);
     tcase_add_test(tcase, order_of_stacks);
     tcase_add_loop_test(tcase, running_threads_of_a_core, 0, 7);
+    tcase_add_loop_test(tcase, suspension, 0, 3);
     tcase_add_test(tcase, text);
     suite_add_tcase(suite, tcase);
     return suite;
