@@ -75,7 +75,6 @@ static class Program
 
     static void SettleHeap()
     {
-        Thread.Sleep(1000);
         GC.Collect();
         GC.WaitForPendingFinalizers();
         GC.TryStartNoGCRegion(1 << 22);
@@ -114,6 +113,7 @@ static class Program
                 Many.All(int.Parse(arguments[1]));
                 break;
         }
+        Thread.Sleep(1000);
         if (arguments[0] != "suspended")
             SettleHeap();
         foreach (var (name, (tid, id)) in threads)

@@ -25,7 +25,7 @@ static unsafe class Suspended
 
     static void Collect()
     {
-        Thread.Sleep(500);
+        Thread.Sleep(2000); // READY is said before
         GC.Collect();
     }
 }
