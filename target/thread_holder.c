@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -20,6 +22,7 @@
 enum {
     STOP_ROUNDS = 64, /* each stops all threads seen so far; only running threads create new ones */
     STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
+    REFUSAL_SIZE = 128,
 };
 
 static uint64_t id_itself(const uint64_t *id)
@@ -48,6 +51,34 @@ static bool has_ended(int pid, pid_t tid)
     return !n || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 }
 
+static void read_text(const char *path, char *ret, size_t size)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
+    ret[n] = '\0';
+}
+
+/* Why a thread must not be traced, as the end of a message; "" if nothing says so. */
+static void describe_refusal(int pid, pid_t tid, char ret[REFUSAL_SIZE])
+{
+    char path[64], status[4096], name[32];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
+    read_text(path, status, sizeof status);
+    long tracer = strtol(proc_status_value(status, "TracerPid"), NULL, 10);
+    if (tracer <= 0) {
+        snprintf(ret, REFUSAL_SIZE, " (is it traced by another process?)");
+        return;
+    }
+    snprintf(path, sizeof path, "/proc/%ld/status", tracer);
+    read_text(path, status, sizeof status);
+    long process = strtol(proc_status_value(status, "Tgid"), NULL, 10); /* that is a thread */
+    tracer = process > 0 ? process : tracer;
+    snprintf(path, sizeof path, "/proc/%ld/comm", tracer);
+    read_text(path, name, sizeof name);
+    name[strcspn(name, "\n")] = '\0';
+    snprintf(ret, REFUSAL_SIZE, " (it is traced by another process: %ld%s%s)", tracer, name[0] ? ", " : "", name);
+}
+
 /* Stops one thread. Succeeds for a thread that has ended meanwhile. */
 static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, const struct timespec *deadline,
                                      struct cdacq_error *err)
@@ -57,8 +88,11 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
         int saved = errno;
         if (saved == ESRCH || has_ended(holder->pid, tid))
             return CDACQ_OK;
+        char refusal[REFUSAL_SIZE] = "";
+        if (saved == EPERM)
+            describe_refusal(holder->pid, tid, refusal);
         return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s%s", holder->pid, tid,
-                         strerror(saved), saved == EPERM ? " (is it traced by another process?)" : "");
+                         strerror(saved), refusal);
     }
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     for (long pause = 10 * 1000;; pause = MIN(pause * 2, 1000L * 1000)) {
