@@ -121,8 +121,9 @@ struct cdacq_wait {
     bool has_timeout;    /* the next field is known */
     int32_t timeout;     /* that the program gave it, or what is left of that, milliseconds; -1: without end */
     /*
-     * The thread that has to go on first: it holds the lock, is to end, or runs the task or the static constructor. If it has ended, only one of
-     * its ids is known: a monitor keeps that of the runtime, a System.Threading.Lock of .NET 9 and 10 the kernel's.
+     * The thread that has to go on first: it holds the lock, is to end, or runs the task or the static constructor. If
+     * it has ended, only one of its ids is known: a monitor keeps that of the runtime, a System.Threading.Lock of .NET
+     * 9 and 10 the kernel's.
      */
     int blocker_tid;     /* 0: none, or not known */
     uint32_t blocker_id; /* 0: likewise */
