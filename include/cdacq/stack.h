@@ -60,8 +60,8 @@ struct cdacq_thread {
      */
     bool suspends_others;
     /*
-     * The runtime is about to suspend all threads, and waits for this one. It runs managed code, or native code that was
-     * called without telling the runtime (SuppressGCTransition). False also if that is not known, as on .NET 8.
+     * The runtime is about to suspend all threads, and waits for this one, which runs managed code or native code that
+     * was called without telling the runtime (SuppressGCTransition). False also if that is not known, as on .NET 8.
      */
     bool delays_suspension;
 };
