@@ -161,27 +161,93 @@ static void write_deadlock(const struct report *report)
     }
 }
 
-/* The method that workers wait in, and how many of them have a stack with it. */
+/* A method by whose name workers wait, and how many of them have a stack with it. */
 struct waiting_workers {
-    const struct cdacq_method *method;
+    const char *name;
     size_t count;
 };
 
 DEFINE_VECTOR(waiting_workers_list, struct waiting_workers);
 
-static int compare_methods(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
-    return strcmp(((const struct waiting_workers *)a)->method->name, ((const struct waiting_workers *)b)->method->name);
+    return strcmp(((const struct waiting_workers *)a)->name, ((const struct waiting_workers *)b)->name);
+}
+
+static void add_workers(struct waiting_workers_list *list, const char *name, size_t count)
+{
+    if (count && !waiting_workers_list_append(list, (struct waiting_workers){name, count}))
+        out_of_memory();
+}
+
+/* The method of the program whose task a thread waits for. */
+struct awaited {
+    int tid;
+    const char *method;
+};
+
+DEFINE_VECTOR(awaited_list, struct awaited);
+
+static int compare_awaited(const void *a, const void *b)
+{
+    return compare_tids(&((const struct awaited *)a)->tid, &((const struct awaited *)b)->tid);
+}
+
+static int add_awaited(const struct cdacq_wait *wait, void *context)
+{
+    for (size_t i = 0; i < wait->task_count; i++) {
+        const char *method = wait->tasks[i].method;
+        if (!method || signature_is_of_framework(method, strlen(method)))
+            continue;
+        if (!awaited_list_append(context, (struct awaited){wait->tid, method}))
+            out_of_memory();
+        break;
+    }
+    return 0;
+}
+
+static void collect_awaited(const struct report *report, struct awaited_list *ret)
+{
+    (void)cdacq_wait_graph_visit_waits(report->graph, add_awaited, ret, NULL);
+    if (ret->count)
+        qsort(ret->items, ret->count, sizeof *ret->items, compare_awaited);
+}
+
+static const char *awaited_by(const struct awaited_list *list, int tid)
+{
+    size_t i = lower_bound(k, list->count, list->items[k].tid < tid);
+    return i < list->count && list->items[i].tid == tid ? list->items[i].method : NULL;
+}
+
+/*
+ * ASP.NET Core compiles an expression tree for each handler of a minimal API. If the handler itself is inlined, the
+ * compiled method is the only one that is not of the framework, and it has the same name for all handlers: the task
+ * that the worker waits for says more.
+ */
+static bool is_of_expression_tree(const struct cdacq_method *method)
+{
+    static const char prefix[] = "dynamicClass.lambda_method";
+    return strncmp(method->name, prefix, sizeof prefix - 1) == 0;
 }
 
 static void collect_workers(const struct report *report, struct waiting_workers_list *ret)
 {
+    struct awaited_list awaited = {0};
+    collect_awaited(report, &awaited);
     for (size_t i = 0; i < report->stacks.list.count; i++) {
         const struct stack *stack = report->stacks.list.items[i];
-        const struct waiting_workers workers = {report_program_method(stack), count_starved(report, stack)};
-        if (workers.method && workers.count && !waiting_workers_list_append(ret, workers))
-            out_of_memory();
+        const struct cdacq_method *method = report_program_method(stack);
+        size_t count = method ? count_starved(report, stack) : 0;
+        if (count && is_of_expression_tree(method)) {
+            for (size_t k = 0; k < stack->threads.count; k++) {
+                const char *name = awaited_by(&awaited, stack->threads.items[k].tid);
+                add_workers(ret, name ? name : method->name, stack->threads.items[k].is_of_pool);
+            }
+        } else {
+            add_workers(ret, method ? method->name : NULL, count);
+        }
     }
+    awaited_list_deinit(&awaited);
 }
 
 /* The method that most workers wait in; of several, the first by name. */
@@ -192,18 +258,18 @@ static void write_starvation(const struct report *report)
     struct waiting_workers most = {0};
     collect_workers(report, &list);
     if (list.count)
-        qsort(list.items, list.count, sizeof *list.items, compare_methods);
+        qsort(list.items, list.count, sizeof *list.items, compare_names);
     for (size_t i = 0, next; i < list.count; i = next) {
         size_t count = 0;
-        for (next = i; next < list.count && compare_methods(&list.items[i], &list.items[next]) == 0; next++)
+        for (next = i; next < list.count && compare_names(&list.items[i], &list.items[next]) == 0; next++)
             count += list.items[next].count;
         if (count > most.count)
-            most = (struct waiting_workers){list.items[i].method, count};
+            most = (struct waiting_workers){list.items[i].name, count};
     }
     output_literal(out, "starvation");
-    if (most.method) {
+    if (most.name) {
         output_literal(out, ": ");
-        signature_write_name(out, most.method->name, most.method->name_length);
+        signature_write_name(out, most.name, strlen(most.name));
     }
     waiting_workers_list_deinit(&list);
 }

@@ -2,6 +2,22 @@
  * test_report_hang.c: the signature of a process that hangs, and whose stacks come first. The frames, which a core may
  * have made up, are built by hand.
  */
+#include "cdacq.h"
+
+static const struct cdacq_wait *given_waits;
+static size_t given_count;
+
+static enum cdacq_status visit_given_waits(const struct cdacq_wait_graph *graph,
+                                           int (*visit)(const struct cdacq_wait *wait, void *context), void *context,
+                                           struct cdacq_error *err)
+{
+    (void)graph, (void)err;
+    for (size_t i = 0; i < given_count; i++)
+        (void)visit(&given_waits[i], context);
+    return CDACQ_OK;
+}
+
+#define cdacq_wait_graph_visit_waits visit_given_waits
 #include "src/cli/report_hang.c"
 #include "src/cli/signature_names.c"
 #include "tests/support/check_main.h"
@@ -113,6 +129,28 @@ START_TEST(starvation)
 }
 END_TEST
 
+/* The compiled expression trees of all handlers have one name: the tasks that they wait for tell them apart. */
+START_TEST(starvation_of_expression_trees)
+{
+    static const struct cdacq_task tasks[] = {{.method = "System.Net.Http.HttpClient.SendAsync()"},
+                                              {.method = "Demo.Shop.FetchAsync(int)"},
+                                              {.method = "Demo.Inner()"}};
+    static const struct cdacq_wait waits[] = {{.tid = 2, .tasks = tasks, .task_count = 3},
+                                              {.tid = 1, .tasks = &tasks[1], .task_count = 2},
+                                              {.tid = 3, .tasks = tasks, .task_count = 1}};
+    add_stack(1, 3, true, "System.Threading.Tasks.Task.Wait()", "dynamicClass.lambda_method17(Closure)");
+    report.pool.starves = true;
+    ck_assert_str_eq(signature(), "starvation: dynamicClass.lambda_method");
+    given_waits = waits;
+    given_count = 3;
+    ck_assert_str_eq(signature(), "starvation: Demo.Shop.FetchAsync");
+    given_count = 1;
+    ck_assert_str_eq(signature(), "starvation: dynamicClass.lambda_method");
+    given_count = 0;
+    free_stacks();
+}
+END_TEST
+
 START_TEST(starvation_without_names)
 {
     const struct stack *stack = add_stack(1, 2, true, NULL, "System.B()");
@@ -165,6 +203,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("hang");
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, starvation);
+    tcase_add_test(tc, starvation_of_expression_trees);
     tcase_add_test(tc, starvation_without_names);
     tcase_add_test(tc, stopped);
     tcase_add_test(tc, many_deadlocks);
