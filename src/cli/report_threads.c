@@ -1,8 +1,8 @@
 /*
  * report_threads.c: what the threads do, apart from their waits, and the order of the stacks in the text: what has
  * ended the process or makes it hang first, then what keeps it busy. One thread may have suspended the others, and some
- * may delay that; some use the processors, which makes a process slow. How busy the threads of a running
- * process are is measured; of a core, it is known which ones ran.
+ * may delay that; some use the processors, which makes a process slow. How busy the threads of a running process are is
+ * measured; of a core, it is known which ones ran.
  */
 #include <stdlib.h>
 
@@ -34,6 +34,19 @@ static void put_thread(struct output *out, int tid, const char *name)
         output_text_between(out, " \"", name, "\"");
 }
 
+/* Whether a caller that is found up to a method rests on a guess, or frames may be missing before it. */
+static bool is_doubtful(const struct stack *stack, const struct cdacq_method *method)
+{
+    for (size_t i = 0; i < stack->frames.count; i++) {
+        const struct stack_frame *frame = stack->frames.items[i].shared;
+        if (frame->frame.by == CDACQ_FRAME_BY_GUESS || frame->frame.after_gap)
+            return true;
+        if (&frame->method == method)
+            break;
+    }
+    return false;
+}
+
 /* The code of the innermost frame and, if that is none of the program, the method of the program that called it. */
 static void put_code(struct output *out, const struct stack *stack)
 {
@@ -49,8 +62,11 @@ static void put_code(struct output *out, const struct stack *stack)
         output_note(out, path_basename(inner->frame.module));
     else
         output_literal(out, "code without a name");
-    if (of_program && of_program != &inner->method)
+    if (of_program && of_program != &inner->method) {
         output_note_between(out, ", called by ", of_program->name, "");
+        if (is_doubtful(stack, of_program))
+            output_styled(out, STYLE_DOUBT, " [guess]");
+    }
 }
 
 /* ---- Suspension ---- */

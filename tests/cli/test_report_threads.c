@@ -26,11 +26,13 @@ void *allocate(size_t size)
     return ret;
 }
 
-static const struct cdacq_method of_program = {.name = "Demo.Main()", .name_length = 11};
+/* The stack of the thread 5. */
+static struct stack_frame frames[] = {{.frame.symbol = "memcpy"},
+                                      {.method = {.name = "Demo.Main()", .name_length = 11}}};
 
 const struct cdacq_method *report_program_method(const struct stack *stack)
 {
-    return stack->threads.items[0].tid == 5 ? &of_program : NULL;
+    return stack->threads.items[0].tid == 5 ? &frames[1].method : NULL;
 }
 
 void output_note(struct output *out, const char *text)
@@ -149,9 +151,9 @@ static struct stack stacks[STACKS], *pointers[STACKS];
 
 static struct report report_of(void)
 {
-    static struct stack_frame frame = {.frame.symbol = "memcpy"};
-    static struct kept_frame kept = {.shared = &frame};
-    stacks[1].frames = (struct stack_frames){&kept, 1, 1};
+    static struct kept_frame kept[] = {{.shared = &frames[0]}, {.shared = &frames[1]}};
+    frames[1].frame.by = CDACQ_FRAME_BY_UNWIND;
+    stacks[1].frames = (struct stack_frames){kept, ARRAY_SIZE(kept), ARRAY_SIZE(kept)};
     for (int i = 0; i < STACKS; i++) {
         stacks[i].threads.items = &threads[i];
         stacks[i].threads.count = 1;
@@ -248,6 +250,9 @@ START_TEST(text)
         written,
         "  TID 5 \"five\" used 50 % of a processor for 0.2 s and was stopped in memcpy, called by Demo.Main()\n"));
     ck_assert_ptr_nonnull(strstr(written, "  TID 6 used 50 %"));
+    frames[1].frame.by = CDACQ_FRAME_BY_GUESS;
+    report_write_busy_text(&report);
+    ck_assert_ptr_nonnull(strstr(written, "called by Demo.Main() [guess]\n"));
     ck_assert_ptr_nonnull(strstr(written, "\n  and 1 more\n"));
     report.busy = NULL;
     written[0] = '\0';
