@@ -120,7 +120,10 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
         json_begin_object(w, NULL);
         json_number(w, "tid", (uint64_t)stack->threads.items[i].tid);
         json_string(w, "name", stack->threads.items[i].name);
-        json_bool(w, "foreground", stack->threads.items[i].is_foreground);
+        if (stack->threads.items[i].has_state)
+            json_bool(w, "foreground", stack->threads.items[i].is_foreground);
+        else
+            json_null(w, "foreground");
         json_string(w, "mode", mode_text(stack->threads.items[i].mode));
         json_bool(w, "suspends_others", stack->threads.items[i].suspends_others);
         json_bool(w, "delays_suspension", stack->threads.items[i].delays_suspension);

@@ -148,7 +148,9 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
                                       .signal = thread->signal,
                                       .died = thread->died,
                                       .is_of_pool = thread->state & CDACQ_THREAD_POOL,
-                                      .is_foreground = thread->thread && !(thread->state & CDACQ_THREAD_BACKGROUND),
+                                      .is_foreground =
+                                          thread->thread && thread->state && !(thread->state & CDACQ_THREAD_BACKGROUND),
+                                      .has_state = !thread->thread || thread->state,
                                       .mode = thread->mode,
                                       .suspends_others = thread->suspends_others,
                                       .delays_suspension = thread->delays_suspension,

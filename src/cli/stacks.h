@@ -28,6 +28,7 @@ struct stack_thread {
     int tid, signal;
     bool died, is_of_pool;
     bool is_foreground; /* the process does not end before it */
+    bool has_state;     /* that is known */
     enum cdacq_thread_mode mode;
     bool suspends_others, delays_suspension;
     const char *name; /* NULL: not known */
