@@ -43,6 +43,8 @@ static const struct method methods[] = {
     {"System.Threading", "WaitHandle", "WaitOne", WAIT_ROLE_HANDLE},
     {"System.Threading", "WaitHandle", "WaitAny", WAIT_ROLE_HANDLE},
     {"System.Threading", "WaitHandle", "SignalAndWait", WAIT_ROLE_HANDLE},
+    {"System.Runtime.CompilerServices", "InitHelpers", "InitClassSlow", WAIT_ROLE_INITIALIZER},
+    {"System.Runtime.CompilerServices", "StaticsHelpers", "GetGCStaticBase", WAIT_ROLE_INITIALIZER},
     {"System.Threading.Tasks", "Task", "ExecuteWithThreadLocal", WAIT_ROLE_RUNS_TASK},
     {"", "AsyncStateMachineBox`1", "MoveNext", WAIT_ROLE_RUNS_TASK},
     {"", "ThunkTaskCore", "MoveNext", WAIT_ROLE_RUNS_TASK},
@@ -66,6 +68,8 @@ static const struct method methods[] = {
     {"System", "Monitor", "Wait", WAIT_ROLE_NONE},
     {"", "Monitor", "Wait", WAIT_ROLE_NONE},
     {"System.Threading", "WorkerThread", "WorkerThreadStart", WAIT_ROLE_NONE},
+    /* A static constructor waits for nothing by itself. */
+    {"Demo", "Settings", ".cctor", WAIT_ROLE_NONE},
 };
 
 static uint8_t *written;
@@ -106,6 +110,16 @@ START_TEST(each_method_has_its_role)
     for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
         ck_assert_msg(wait_role_of(&metadata, token_of(i)) == methods[i].role, "%s.%s.%s", methods[i].space,
                       methods[i].type, methods[i].name);
+}
+END_TEST
+
+/* Of any type. An instance constructor is none. */
+START_TEST(static_constructors)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        ck_assert(wait_is_initializer(&metadata, token_of(i)) == (strcmp(methods[i].name, ".cctor") == 0));
+    ck_assert(!wait_is_initializer(&metadata, metadata_token(METADATA_METHOD_DEF, ARRAY_SIZE(methods) + 1)));
+    ck_assert(!wait_is_initializer(&metadata, metadata_token(METADATA_TYPE_DEF, 1)));
 }
 END_TEST
 
@@ -154,6 +168,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("wait_role");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, each_method_has_its_role);
+    tcase_add_test(tc, static_constructors);
     tcase_add_test(tc, each_role_has_a_method);
     tcase_add_test(tc, what_is_no_method_has_no_role);
     tcase_add_test(tc, which_roles_wait);
