@@ -1,7 +1,7 @@
 /*
  * cdacq/last_words.h: how the runtime ended a process, and what it wrote to standard error as it did.
  *
- * No code of the target runs: the text is made again from memory, as the runtime made it. Source: dotnet/runtime
+ * No code of the target runs: the library forms the text from memory, as the runtime did. Source: dotnet/runtime
  * src/coreclr/vm/{eepolicy,excep}.cpp.
  */
 #ifndef CDACQ_LAST_WORDS_H
@@ -18,7 +18,7 @@ enum cdacq_end_kind {
     CDACQ_END_FAIL_FAST,      /* Environment.FailFast, or an assertion that failed */
     CDACQ_END_STACK_OVERFLOW, /* a stack is full */
     CDACQ_END_FATAL,          /* an access violation in managed code, or an error in the runtime */
-    CDACQ_END_TERMINATED,     /* C++ did, called by the runtime (.NET 9: an exception left managed code) */
+    CDACQ_END_TERMINATED,     /* the C++ library did (.NET 9: an exception left managed code that native code called) */
 };
 
 /* The end of a process. The caller sets `size`. */
@@ -27,8 +27,8 @@ struct cdacq_end {
     enum cdacq_end_kind kind;
     int tid; /* of the thread that died; 0: none did, or it died of another signal than the runtime's */
     /*
-     * Not caught, made for the access violation, passed to FailFast, or, if C++ ended the process, the last exception
-     * of the thread; 0: none.
+     * The exception that nobody caught, that stands for the access violation or that was passed to FailFast. If the C++
+     * library ended the process: the last exception of the thread. 0: none.
      */
     uint64_t exception;
     uint64_t message; /* the string that was passed to FailFast; 0: none */
@@ -37,10 +37,14 @@ struct cdacq_end {
 };
 
 /*
- * Reports how the runtime ended the process. The flaw INFERRED: an argument of FailFast was found by a search of its
- * frame (.NET 9 and later), or the kind of a fatal error follows from the stack (.NET 8), or native frames are missing
- * that would show that the runtime ended the process (musl), or C++ ended it (CDACQ_END_TERMINATED), so that
- * `exception` may have been handled before. Fails as cdacq_session_visit_threads does.
+ * Reports how the runtime ended the process. The flaw INFERRED means one of these:
+ *
+ * - A search of the frame of FailFast found an argument (.NET 9 and later).
+ * - The kind of a fatal error follows from the stack (.NET 8).
+ * - Native frames are missing that would show that the runtime ended the process (musl).
+ * - The C++ library ended the process (CDACQ_END_TERMINATED), so `exception` may have been handled before.
+ *
+ * Fails as cdacq_session_visit_threads does.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_end(struct cdacq_session *session, struct cdacq_end *ret,
                                                   struct cdacq_error *err);

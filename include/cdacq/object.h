@@ -1,6 +1,6 @@
 /*
- * cdacq/object.h: the objects of a target: types, fields by name, strings, elements of arrays. The heap is not trusted:
- * lengths are bounded, and what cannot be read is an error. Source: dotnet/runtime
+ * cdacq/object.h: the objects of a target: types, fields by name, strings, elements of arrays. The library does not
+ * trust the heap: it bounds lengths, and fails if something cannot be read. Source: dotnet/runtime
  * docs/design/datacontracts/{Object,RuntimeTypeSystem}.md.
  */
 #ifndef CDACQ_OBJECT_H
@@ -25,7 +25,7 @@ struct cdacq_object {
 
 /*
  * Reads the object at `address`. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if it cannot be read, and then
- * leaves *ret untouched. Does not check that there is an object: any other address gives an answer by chance.
+ * leaves *ret untouched. Does not check that there is an object: the answer for any other address is arbitrary.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_object(struct cdacq_session *session, uint64_t address,
                                                      struct cdacq_object *ret, struct cdacq_error *err);
@@ -51,25 +51,26 @@ struct cdacq_value {
 };
 
 /*
- * Reads an instance field by its name in the metadata, such as "_message" or "<Name>k__BackingField": that of the
- * object's type or of the nearest base type that declares one. An enum is its underlying number. CDACQ_NOT_MANAGED:
- * there is no such field. Fails as cdacq_session_get_object does, and with CONTRACT for a static field.
+ * Reads an instance field by its name in the metadata, such as "_message" or "<Name>k__BackingField". If several types
+ * of the hierarchy declare the name, reads the field of the most derived one. The value of an enum is its number.
+ * CDACQ_NOT_MANAGED: there is no such field. Fails as cdacq_session_get_object does, and with CONTRACT for a static
+ * field.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_field(struct cdacq_session *session, uint64_t object, const char *name,
                                                     struct cdacq_value *ret, struct cdacq_error *err);
 
 /*
- * Reads an element of an array; those of several dimensions are in the order of memory. Fails as
- * cdacq_session_get_object does, and with ARGUMENT if the object is no array or has no such element.
+ * Reads an element of an array. In an array of several dimensions, `index` counts the elements in the order of memory.
+ * Fails as cdacq_session_get_object does, and with ARGUMENT if the object is no array or has no such element.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_element(struct cdacq_session *session, uint64_t array, uint32_t index,
                                                       struct cdacq_value *ret, struct cdacq_error *err);
 
 /*
- * Passes at most `max` UTF-16 units of a string to `write`, in pieces of UTF-8. A surrogate without its pair is U+FFFD.
- * The text is any UTF-8, with any control characters: escape it before you print it. CDACQ_STOPPED: `write` returned
- * non-zero; it must not use the session. The length is that of cdacq_session_get_object. Fails with ARGUMENT, or with
- * CORRUPT or MEMORY if the object is no string or cannot be read, perhaps after some pieces.
+ * Passes at most `max` UTF-16 units of a string to `write`, in pieces of UTF-8. A surrogate without its pair becomes
+ * U+FFFD. The text can have any control characters: escape it before you print it. cdacq_session_get_object returns
+ * the length of the string. `write` must not use the session. CDACQ_STOPPED: `write` returned non-zero. Fails with
+ * ARGUMENT, or with CORRUPT or MEMORY if the object is no string or cannot be read, perhaps after some pieces.
  */
 CDACQ_API enum cdacq_status cdacq_session_write_string(struct cdacq_session *session, uint64_t string, uint32_t max,
                                                        int (*write)(const char *bytes, size_t length, void *context),

@@ -128,7 +128,7 @@ struct cdacq_mapped_file {
     const char *path;       /* as the target names it; NULL: compiled code in memory that no file backs */
     const char *local_path; /* of a core: the file on this machine that was found to be the same; else NULL */
     bool has_code;          /* a code range of the runtime is in its mappings: see cdacq_session_write_elf_of_file */
-    /* 1: one of its mappings can be executed, or that is not known. Otherwise 0; as wide as `prepared_unknown`. */
+    /* 1: one of its mappings can be executed, or that is not known; otherwise 0. 64 bits, so that `size` grows. */
     uint64_t may_execute;
 };
 

@@ -1,5 +1,6 @@
 /*
- * cdacq/processes.h: finds the .NET processes of this machine, and how busy the threads of one are.
+ * cdacq/processes.h: finds the .NET processes of this machine, and reads how busy the threads of a process are. The
+ * calls need no target, keep no state, and may be used by several threads at once.
  */
 #ifndef CDACQ_PROCESSES_H
 #define CDACQ_PROCESSES_H
@@ -8,7 +9,7 @@
 
 CDACQ_BEGIN_DECLS
 
-/* A process. A string that is not known is NULL. */
+/* A process. The library sets `size`. Strings are valid until the callback returns, and NULL if not known. */
 struct cdacq_process {
     size_t size;
     int pid;                  /* as the caller's pid namespace has it */
@@ -24,18 +25,18 @@ struct cdacq_process {
 };
 
 /*
- * Calls `visit` for each .NET process that this process can see, by pid, those in containers included. A process counts
- * as one if code of libcoreclr.so is mapped into it, or if one of its first 64 threads has a name that a .NET runtime
- * gives its own threads (".NET Finalizer"): mappings of another user's process cannot be read, and a single-file
- * program maps no libcoreclr.so. Such a process can be NativeAOT; cdacq_target_open_pid tells. Reads /proc only, and
- * opens no process. What pointers point to is valid until the callback returns. Processes that begin or end meanwhile
- * may be missing. CDACQ_STOPPED: `visit` returned non-zero. Fails with IO if /proc cannot be read, and NOMEM. Source:
- * proc(5).
+ * Calls `visit` for each .NET process that this process can see, in the order of the pids, including those in
+ * containers. A process counts as .NET if code of libcoreclr.so is mapped into it. It also counts if one of its first
+ * 64 threads has a name that a .NET runtime gives its own threads (".NET Finalizer"), because the mappings of another
+ * user's process cannot be read, and a single-file program maps no libcoreclr.so. A process that was found by the name
+ * of a thread can be NativeAOT; cdacq_target_open_pid tells. Reads /proc only, and opens no process. Processes that
+ * begin or end meanwhile may be missing. CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT or NOMEM, or
+ * with IO if /proc cannot be read. Source: proc(5).
  */
 CDACQ_API enum cdacq_status cdacq_visit_processes(int (*visit)(const struct cdacq_process *process, void *context),
                                                   void *context, struct cdacq_error *err);
 
-/* A thread of a process, .NET or not. */
+/* The processor time of a thread of a process, .NET or not. The library sets `size`. */
 struct cdacq_thread_time {
     size_t size;
     int tid;                 /* as the caller's pid namespace has it */
@@ -43,10 +44,10 @@ struct cdacq_thread_time {
 };
 
 /*
- * Calls `visit` for each thread of a process, in the order of /proc: two calls show which threads were busy between
- * them. Reads /proc only, and neither opens nor stops the process. The time of a thread that runs is as old as the last
- * tick of the kernel's clock, usually 1 to 10 ms. Threads that begin or end meanwhile may be missing. Fails with
- * ARGUMENT, and with IO if there is no such process. Source: proc(5).
+ * Calls `visit` for each thread of a process, in the order of /proc. Two calls show which threads were busy between
+ * them. Reads /proc only, and neither opens nor stops the process. The time of a running thread is as old as the last
+ * tick of the kernel's clock, usually 1 to 10 ms. Threads that begin or end meanwhile may be missing. CDACQ_STOPPED:
+ * `visit` returned non-zero. Fails with ARGUMENT, or with IO if there is no such process. Source: proc(5).
  */
 CDACQ_API enum cdacq_status cdacq_visit_thread_times(int pid,
                                                      int (*visit)(const struct cdacq_thread_time *time, void *context),

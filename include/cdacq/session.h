@@ -71,8 +71,8 @@ struct cdacq_method {
     const char *source_url; /* where the text of `file` is, by Source Link */
     uint32_t column;        /* from 1, where the statement at `line` begins */
     /*
-     * 1: it cannot be read whether ReadyToRun code is prepared, as `error` says; `name` lacks nothing. Otherwise 0. It
-     * is as wide as this so that `size` says whether a caller knows it.
+     * 1: it cannot be read whether the ReadyToRun code is prepared; `error` says why, and `name` is complete. Otherwise
+     * 0. A narrower field would fit into the padding at the end, so that `size` would not show whether a caller has it.
      */
     uint64_t prepared_unknown;
 };

@@ -32,17 +32,17 @@ enum cdacq_thread_state {
     CDACQ_THREAD_WAITING = 0x2000000, /* it sleeps, waits or joins */
 };
 
-/* What a thread did at the moment at which it is seen. Known on x86-64 only, and not of callers' memory. */
+/* What a thread did at the moment that the target shows. Known on x86-64 only, and not of the caller's memory. */
 enum cdacq_thread_mode {
     CDACQ_MODE_UNKNOWN,
-    CDACQ_MODE_KERNEL, /* it was in a system call, as threads are that wait */
-    CDACQ_MODE_USER,   /* it was in no system call: it ran, or could have */
+    CDACQ_MODE_KERNEL, /* it was in a system call, as a waiting thread is */
+    CDACQ_MODE_USER,   /* it was in no system call: it ran, or was ready to run */
 };
 
-/* A thread. Strings are valid until the callback returns. */
+/* A thread. The library sets `size`. What pointers point to is valid until the callback returns. */
 struct cdacq_thread {
     size_t size;
-    int tid;             /* the kernel's id, as the caller's pid namespace has it; of a core, as it was written */
+    int tid;             /* the kernel's id, in the caller's pid namespace; of a core, as it was written */
     uint64_t thread;     /* address of the runtime's Thread; 0: the runtime does not know the thread */
     uint32_t managed_id; /* the runtime's id; 0: not known */
     int signal;          /* of a core: the signal that the thread got; 0: none */
@@ -50,7 +50,7 @@ struct cdacq_thread {
     const char *name;    /* NULL: not known */
     const struct cdacq_registers *registers;
     uint64_t exception;        /* object that is being thrown or handled, the innermost (cdacq/exception.h); 0: none */
-    uint64_t last_thrown;      /* object of the last exception, handled since unless it is `exception`; 0: none */
+    uint64_t last_thrown;      /* object of the last exception; handled since, unless it is `exception`; 0: none */
     bool last_thrown_is_fatal; /* the runtime ended the process because of it: FailFast or a fatal error */
     uint32_t state;            /* bits of the runtime: enum cdacq_thread_state and others; 0: not known */
     enum cdacq_thread_mode mode;
@@ -70,8 +70,8 @@ struct cdacq_thread {
  * Calls `visit` for every thread: the one that died, then the others in the order of the core or of /proc.
  * CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT if the target has no threads: a live process that is
  * not stopped (by CDACQ_OPEN_STOP or cdacq_target_stop), a core without registers, caller's memory without threads, an
- * image. If the runtime's list of Threads cannot be read, threads lack `thread`; if a core has more threads than can be
- * read, the others are left out. The threads are visited, and the status says why.
+ * image. If the runtime's list of Threads cannot be read, the threads are visited without `thread`. If a core has more
+ * than 65,536 threads, the further ones are left out. In both cases the call fails after the visit, and *err says why.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                                         int (*visit)(const struct cdacq_thread *thread, void *context),
@@ -109,7 +109,7 @@ enum cdacq_funclet_kind {
     CDACQ_FUNCLET_FAULT,
 };
 
-/* One frame. What pointers point to is valid until the callback returns. */
+/* One frame. The library sets `size`. What pointers point to is valid until the callback returns. */
 struct cdacq_frame {
     size_t size;
     unsigned index; /* 0 is the innermost; of an explicit Frame, that of the next frame with code */
@@ -120,8 +120,8 @@ struct cdacq_frame {
     uint64_t pc, sp;
     uint64_t cfa; /* the stack pointer of the caller, as its call left it; 0: not known */
     /*
-     * Of managed code and stubs, and if the look-up failed (see its `answer`); otherwise NULL. `ip` is `pc`, and
-     * `offset` counts to it. What depends on the instruction, such as `il_offset`, is that of the call.
+     * The method or stub; NULL for native code, unless the look-up failed (see its `answer`). `ip` is `pc`, and
+     * `offset` is that of `pc`. What depends on the instruction, such as `il_offset`, is that of the call.
      */
     const struct cdacq_method *method;
     const char *symbol; /* of native code; NULL: not known */
@@ -131,7 +131,7 @@ struct cdacq_frame {
     uint64_t frame;                          /* address of an explicit Frame; else 0 */
     const char *frame_name;                  /* of an explicit Frame: "InlinedCallFrame"; NULL: its kind is not known */
     const struct cdacq_registers *registers; /* those that are known; NULL for an explicit Frame */
-    bool after_gap; /* frames may be missing before it: the caller of code could not be found, a Frame led here */
+    bool after_gap; /* frames may be missing before it: the walk found no caller there, and went on with a Frame */
     bool files_unverified; /* of native code: its symbol, or how it was found, rests on a file that nothing confirms */
 };
 
@@ -142,12 +142,13 @@ enum cdacq_frames_flags {
 
 /*
  * Calls `visit` for the frames of a thread, from the innermost to the outermost. `thread` is one that
- * cdacq_session_visit_threads passed, or a struct in which the caller set `size` and `thread`, which leads to the
- * runtime's Frames. NULL: the walk uses no Frames. The walk begins with `registers`, or with those of `thread` if
- * `registers` is NULL; the program counter and the stack pointer must be known. The visitor may use the session. OK:
- * the outermost frame was visited. CDACQ_STOPPED: `visit` returned non-zero. Negative: the walk ended before it, and
- * *err says why; the frames that were visited are valid. Fails with CONTRACT if this build does not walk stacks of the
- * target's architecture. Source: dotnet/runtime docs/design/datacontracts/StackWalk.md.
+ * cdacq_session_visit_threads passed, or a struct in which the caller set `size` and `thread`: it leads to the
+ * runtime's Frames. If it is NULL, the walk uses no Frames. The walk begins with `registers`, or with those of `thread`
+ * if `registers` is NULL; the program counter and the stack pointer must be known. `visit` may use the session.
+ * CDACQ_OK: the outermost frame was visited. CDACQ_STOPPED: `visit` returned non-zero. Negative: the walk ended before
+ * the outermost frame, and *err says why; the frames that were visited are valid. Fails with ARGUMENT, and with
+ * CONTRACT if this build does not walk stacks of the target's architecture. Source: dotnet/runtime
+ * docs/design/datacontracts/StackWalk.md.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                                        const struct cdacq_registers *registers, unsigned flags,

@@ -32,10 +32,10 @@ enum cdacq_open_flags {
      */
     CDACQ_OPEN_PARTIAL = 1 << 3,
     /*
-     * Read the core, and the files that replace what it lacks, with pread into private memory; map nothing, nor the
-     * memfd in which a running process keeps memory. For programs that must not die of SIGBUS when such a file is
-     * truncated: bytes that are gone by then are missing (MEMORY); bytes already read remain. Pages of the core are
-     * kept as they are read, at most 1 GiB; a replacement file is read whole, at most 1 GiB of it.
+     * Read the core, and the files that replace what it lacks, with pread into private memory. Map no file, not even
+     * the memfd in which a running process keeps memory. For programs that must not die of SIGBUS when such a file is
+     * truncated: bytes that are gone by then are missing (MEMORY); bytes that were read before remain. Pages of the
+     * core are kept as they are read, at most 1 GiB; a replacement file is read whole, at most 1 GiB of it.
      */
     CDACQ_OPEN_PREAD = 1 << 4,
     /*
@@ -64,11 +64,11 @@ enum cdacq_need_kind {
     CDACQ_NEED_PDB,                /* the PDB of a module, for source lines */
 };
 
-/* Something that is missing. Strings are valid until the callback returns and NULL when not known. */
+/* Something that is missing. The library sets `size`. Strings are valid until the callback returns; NULL: not known. */
 struct cdacq_need {
     size_t size;
     enum cdacq_need_kind kind;
-    const char *path;       /* of a file, as the target names it; of a PDB its name alone */
+    const char *path;       /* of a file, as the target names it; of a PDB only its name */
     const char *build_id;   /* of an ELF file, in hex: the key for debuginfod */
     const char *symbol_key; /* NAME/KEY/NAME: the key for symbol servers */
 };
@@ -88,11 +88,11 @@ struct cdacq_options {
     enum cdacq_name_style names; /* for all sessions of the target */
     /*
      * Finds a mapped file, or the PDB of a module, on this machine: writes a path of at most `size` bytes, including
-     * its NUL, and returns true. Returns false if it has none; the search then goes on as without it. Called once for a
-     * file, when bytes of it are first missing, and once for a PDB, when it is first needed, before sysroots and module
-     * paths are searched. The file is checked as any other: if the target contradicts it, it is refused and the search
-     * goes on. Called by one thread at a time, from within any call on the target or its sessions; it must not call
-     * back into them. Must stay callable until cdacq_target_close.
+     * its NUL, and returns true. If it returns false, the library searches for the file itself. The library calls it
+     * once for a file, when bytes of it are first missing, and once for a PDB, when it is first needed, before it
+     * searches the sysroots and module paths. The file is checked as any other: if the target contradicts it, the
+     * library refuses it and goes on searching. Called by one thread at a time, from within any call on the target or
+     * its sessions; it must not call back into them. It must stay callable until cdacq_target_close.
      */
     bool (*find_file)(void *context, const struct cdacq_need *file, char *ret_path, size_t size);
     void *find_file_context;
@@ -116,10 +116,11 @@ struct cdacq_options {
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;
     /*
-     * Bounds on what all calls on the target and its sessions take together: steps (one reads memory once, or runs a
-     * loop once), and bytes of memory that are kept. 0: no bound, only those of single calls. CDACQ_BOUND_BY_SIZE: what
-     * a core of its size may need, about two seconds and 256 MiB for one of up to 128 MiB; no bound for other targets.
-     * Once a bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says so.
+     * Bounds on what all calls on the target and its sessions take together: units of fuel (a unit pays for one read of
+     * memory or one step of a loop), and bytes of memory that are kept. 0: only the bounds of single calls apply.
+     * CDACQ_BOUND_BY_SIZE: what a core of its size may need, about two seconds and 256 MiB for a core of up to 128 MiB;
+     * no bound for other targets. Once a bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says
+     * which it is.
      */
     uint64_t work_max, memory_max;
     /*
