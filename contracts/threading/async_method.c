@@ -8,12 +8,12 @@
 #include <stdio.h>
 
 /*
- * The state of a compiled async method: 0 and above awaits, -1 runs or was not started, -2 has ended; an iterator has
- * further ones from -3 down, in which it was not started or has given a value.
+ * The state of a compiled async method: from 0 up it awaits, at -1 it runs or was not started, at -2 it has ended. An
+ * iterator has further states from -3 down, in which it was not started or has given a value.
  */
 enum { MACHINE_RUNS = -1 };
 
-/* ---- Objects that may be none ---- */
+/* ---- Words that may not be objects ---- */
 
 static uint64_t method_table_of(struct threading_types *types, uint64_t object)
 {
@@ -71,7 +71,7 @@ static bool is_box(const struct metadata *metadata, uint32_t token)
     return equal;
 }
 
-/* The type of the state machine of a box, by the box's method table. 0: it is no box. */
+/* The type of a box's state machine: the last type argument of the box's type. 0: it is no box. */
 static uint64_t machine_type(struct threading_types *types, uint64_t method_table)
 {
     struct field_reader *reader = types->cache->reader;
@@ -92,7 +92,7 @@ static uint64_t machine_type(struct threading_types *types, uint64_t method_tabl
     return reader_leave(&reader->raw, &outer).status < 0 ? 0 : ret;
 }
 
-/* A word of `object` that refers to an object of `method_table`. 0: there is none. */
+/* The first word of `object` that refers to an object of `method_table`. 0: there is none. */
 static uint64_t reference_to(struct threading_types *types, uint64_t object, uint64_t method_table)
 {
     struct words words = words_of(types, object, ASYNC_WORDS_MAX);
@@ -103,7 +103,7 @@ static uint64_t reference_to(struct threading_types *types, uint64_t object, uin
     return 0;
 }
 
-/* An iterator refers to its box, the box to the iterator. */
+/* The box of an iterator: the two refer to each other, so nothing else can be mistaken for it. */
 static uint64_t box_of_iterator(struct threading_types *types, uint64_t iterator, uint64_t method_table)
 {
     struct words words = words_of(types, iterator, ASYNC_WORDS_MAX);
@@ -152,7 +152,7 @@ static bool machine_field(struct threading_types *types, const struct async_meth
     return true;
 }
 
-/* A field of the state machine, 0 if it has none of that name. */
+/* The value of a field of the state machine; 0 if it has no such field, or if it cannot be read. */
 static uint64_t read_machine_field(struct threading_types *types, const struct async_method *method, const char *name,
                                    unsigned width)
 {
@@ -166,8 +166,8 @@ static uint64_t read_machine_field(struct threading_types *types, const struct a
 }
 
 /*
- * Whether a source's continuation is a delegate whose argument is the box. A source keeps both after it has completed,
- * until it is used again.
+ * Whether a source continues the box: it has a delegate, and after it the box as the delegate's argument. It keeps both
+ * after it has completed, until it is used again, so has_completed() has to be asked, too.
  */
 static bool continues(struct threading_types *types, uint64_t source, uint64_t box)
 {
@@ -179,7 +179,7 @@ static bool continues(struct threading_types *types, uint64_t source, uint64_t b
     return false;
 }
 
-/* Whether an iterator has given its value or has ended, or a pooled box has: the state machine says so. */
+/* Whether the state machine of an iterator or a pooled box says that it has given its value, or has ended. */
 static bool has_completed(struct threading_types *types, uint64_t source)
 {
     struct async_method method;
@@ -188,8 +188,8 @@ static bool has_completed(struct threading_types *types, uint64_t source)
 }
 
 /*
- * The next object that an awaiter of the state machine refers to, by its first word; 0 after the last one. The
- * compiler clears an awaiter as soon as the method goes on; what its variables refer to may have been awaited long ago.
+ * The next object that the first word of an awaiter refers to; 0 after the last one. Only awaiters are looked at: the
+ * compiler clears them as soon as the method goes on, while a variable may refer to what was awaited long ago.
  */
 static uint64_t next_of_awaiters(struct threading_types *types, const struct async_method *method, unsigned *number)
 {
@@ -206,7 +206,7 @@ static uint64_t next_of_awaiters(struct threading_types *types, const struct asy
     return 0;
 }
 
-/* A source that one of the awaiters refers to. */
+/* The source that the method awaits, to which one of its awaiters refers; 0: there is none. */
 static uint64_t awaited_source(struct threading_types *types, const struct async_method *method)
 {
     uint64_t source;

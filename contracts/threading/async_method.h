@@ -1,7 +1,7 @@
 /*
  * async_method.h: an async method or iterator that has not ended: its state machine, the box that continues it, and
- * what it awaits. The compiler makes the state machine a struct, which the box holds, or, without optimisation and for
- * an iterator, a class, to which the box refers.
+ * what it awaits. In optimised code, the state machine is a struct inside the box. In unoptimised code, and for an
+ * iterator, it is a class, and the box refers to its object.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Runtime/CompilerServices/
  * {AsyncTaskMethodBuilderT,PoolingAsyncValueTaskMethodBuilderT,AsyncIteratorMethodBuilder}.cs, System/Threading/Tasks/
  * Sources/ManualResetValueTaskSourceCore.cs.
@@ -12,34 +12,34 @@
 #include "contracts/threading/threading_types.h"
 
 enum {
-    ASYNC_WORDS_MAX = 4096,       /* of a box or state machine that are searched */
-    ASYNC_AWAITERS_MAX = 256,     /* of a state machine */
-    ASYNC_SOURCE_WORDS_MAX = 128, /* of an object that may be a source */
+    ASYNC_WORDS_MAX = 4096,       /* words of a box or state machine that are searched */
+    ASYNC_AWAITERS_MAX = 256,     /* awaiters of a state machine */
+    ASYNC_SOURCE_WORDS_MAX = 128, /* words of an object that may be a source, which are searched */
 };
 
 struct async_method {
-    uint64_t box;     /* what the completion of the awaited task leads to */
+    uint64_t box;     /* the object that the completion of the awaited task continues */
     uint64_t machine; /* the object of the state machine; 0: it is in the box */
-    uint64_t type;    /* the method table of the state machine; 0: no async method's box, but any task */
+    uint64_t type;    /* the method table of the state machine; 0: `box` is a task of another kind */
 };
 
 /*
- * The async method of `object`, which is a Task, a box of the builders that pool them, or the object of an async
- * iterator. False if it is none of them.
+ * Finds the async method of `object`: a Task, a pooled box, or the object of an async iterator. False if it is none of
+ * them.
  */
 bool async_method_find(struct threading_types *types, uint64_t object, struct async_method *ret);
 
 /*
- * What it awaits: a task whose completion leads to the box, as `leads_to` says, or another source of a value
- * (IValueTaskSource) to which an awaiter refers and that has the box as the state of its continuation. 0: nothing, or
- * it is not known.
+ * What the method awaits: a task whose completion leads to the box, as `leads_to` says, or another source of a value
+ * (IValueTaskSource). An awaiter refers to the source, and the source has the box as the state of its continuation. 0:
+ * nothing, or it is not known.
  */
 uint64_t async_method_awaited(struct threading_types *types, const struct async_method *method,
                               bool (*leads_to)(void *context, uint64_t task, uint64_t object), void *context);
 
 /*
- * The task that an awaiter of a suspended method refers to. Until it completes, async_method_awaited() finds it, too;
- * if it has completed, the rest of the method is to run, and has not begun. 0: there is none, or it is not known.
+ * The task that an awaiter of a suspended method refers to. Until the task completes, async_method_awaited() finds it,
+ * too. If it has completed, the rest of the method can run, but has not begun. 0: there is none, or it is not known.
  */
 uint64_t async_method_awaiter_task(struct threading_types *types, const struct async_method *method);
 

@@ -2,7 +2,7 @@
 
 enum {
     STATE_LOCKED = 1,
-    STATE_WAITER_SHIFT = 7, /* of .NET 9 and 10; the runtime's own AwareLock has one bit less below it */
+    STATE_WAITER_SHIFT = 7, /* of .NET 9 and 10; one more than in the runtime's own AwareLock */
 };
 
 bool managed_lock_read(struct threading_types *types, uint64_t object, struct managed_lock *ret)
@@ -12,7 +12,7 @@ bool managed_lock_read(struct threading_types *types, uint64_t object, struct ma
         !threading_read(types, object, THREADING_LOCK_OWNER, &owner) ||
         !threading_read(types, object, THREADING_LOCK_RECURSION, &recursion))
         return false;
-    bool is_newer = has_field(types->cache->reader, F_SyncBlock_Lock); /* than .NET 10 */
+    bool is_newer = has_field(types->cache->reader, F_SyncBlock_Lock); /* .NET 11 or later */
     struct managed_lock lock = {.held = state & STATE_LOCKED};
     if (lock.held) {
         *(is_newer ? &lock.thread_id : &lock.os_id) = (uint32_t)owner;

@@ -1,6 +1,6 @@
 #include "contracts/threading/reader_writer_lock.h"
 
-/* Of _owners. Between the bits are those that say that somebody waits. */
+/* Bits of _owners. The bits between them say who waits. */
 #define WRITES       UINT32_C(0x80000000)
 #define READERS_MASK UINT32_C(0x0fffffff)
 
@@ -30,11 +30,11 @@ bool reader_writer_lock_read(struct threading_types *types, uint64_t object, str
         lock.waiters += waiters;
     }
     if (owners & WRITES) {
-        lock.writer = (int32_t)writer > 0 ? writer : 0; /* -1: about to enter or to leave */
+        lock.writer = (int32_t)writer > 0 ? writer : 0; /* -1: a thread is about to enter or to leave */
     } else {
         lock.readers = owners & READERS_MASK;
         lock.upgrader = lock.readers && (int32_t)upgrader > 0 ? upgrader : 0;
-        bool twice = lock.upgrader && upgrader_reads; /* is said only if the lock allows recursion */
+        bool twice = lock.upgrader && upgrader_reads; /* the lock keeps this only if it allows recursion */
         lock.readers -= twice && lock.readers > 1;
     }
     *ret = lock;
@@ -58,7 +58,7 @@ enum reader_writer_wait reader_writer_wait_of(struct threading_types *types, uin
     return READER_WRITER_UNKNOWN;
 }
 
-/* Who only reads can do that beside the upgrader, and who upgrades is the upgrader. */
+/* A reader does not wait for the upgrader, because both can read at once; a thread that upgrades is the upgrader. */
 bool reader_writer_waits_for(bool writes, enum reader_writer_wait wait)
 {
     return writes || wait == READER_WRITER_TO_WRITE || wait == READER_WRITER_TO_READ_UPGRADEABLY;

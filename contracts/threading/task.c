@@ -16,7 +16,7 @@ enum {
     STATE_WAITING_FOR_ACTIVATION = 0x2000000,
 };
 
-enum { CONTINUATION_STEPS = 4 }; /* from a continuation to the box that its delegate belongs to */
+enum { CONTINUATION_STEPS = 4 }; /* objects between a continuation and the task, event or box that it leads to */
 
 bool task_read_status(struct threading_types *types, uint64_t task, enum task_status *ret)
 {
@@ -58,7 +58,7 @@ const char *task_status_text(enum task_status status)
     return texts[status];
 }
 
-/* A field of the object that a task has for what few tasks have. 0: it has no such object, or the field is null. */
+/* A field of Task.ContingentProperties, an object that few tasks need. 0: the task has none, or the field is null. */
 static bool read_contingent(struct threading_types *types, uint64_t task, enum threading_field field, uint64_t *ret)
 {
     uint64_t contingent;
@@ -129,7 +129,7 @@ struct continuations {
     void *context;
 };
 
-/* From a continuation to the task, event or box that it completes or runs. 0: another one. */
+/* The task, event or box that a continuation completes or runs; 0 if that cannot be found. */
 static uint64_t resolve(struct threading_types *types, uint64_t object, enum threading_type *ret_type)
 {
     for (unsigned i = 0; i < CONTINUATION_STEPS; i++) {
@@ -178,7 +178,7 @@ uint64_t task_entry_point(struct threading_types *types, uint64_t task)
     if (!threading_read(types, task, THREADING_TASK_ACTION, &action) ||
         threading_type_of(types, action, true) != THREADING_DELEGATE)
         return 0;
-    /* A delegate of a static method enters it by a stub, and has the method's entry point besides. */
+    /* A delegate of a static method calls a stub, and keeps the method's entry point in a second field. */
     if (threading_read(types, action, THREADING_DELEGATE_METHOD_AUX, &entry) && !entry)
         (void)threading_read(types, action, THREADING_DELEGATE_METHOD, &entry);
     return entry;

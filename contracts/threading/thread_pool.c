@@ -1,9 +1,9 @@
 #include "contracts/threading/thread_pool.h"
 
 enum {
-    SEGMENTS_MAX = 64 * 1024, /* of all queues together: each but the first few of a queue has a million slots */
-    ASSIGNED_MAX = 4096,      /* queues that are those of some workers */
-    CACHE_LINE = 64,          /* by which the runtime keeps fields apart that change often */
+    SEGMENTS_MAX = 64 * 1024, /* of all queues together; each but the first few of a queue has a million slots */
+    ASSIGNED_MAX = 4096,      /* queues that belong to some workers */
+    CACHE_LINE = 64,          /* bytes; the runtime keeps fields that change often on lines of their own */
     CACHE_LINE_ARM64 = 128,
 };
 
@@ -22,7 +22,10 @@ bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struc
     return true;
 }
 
-/* ThreadCounts, the first field after a cache line: how many workers run and exist, and the goal, of 16 bits each. */
+/*
+ * The goal is in ThreadCounts, after a cache line of padding: the numbers of workers that run and that exist, and the
+ * goal, 16 bits each.
+ */
 bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_t *ret)
 {
     struct reader *reader = &types->cache->reader->raw;
@@ -31,13 +34,16 @@ bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_
         return false;
     struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
     uint64_t value = read_u64(reader, counts + cache_line(types));
-    if (reader_leave(reader, &outer).status < 0 || !(value >> 32 & UINT16_MAX)) /* it is 1 or more */
+    if (reader_leave(reader, &outer).status < 0 || !(value >> 32 & UINT16_MAX)) /* a goal is 1 or more */
         return false;
     *ret = value >> 32 & UINT16_MAX;
     return true;
 }
 
-/* The used slots of a segment. The ends count up without bound; a segment that is full is frozen by a higher tail. */
+/*
+ * Counts the used slots of a segment. Head and tail only count up; their low bits are the slot. When a segment is full,
+ * the runtime adds twice the number of slots to its tail, so that nothing more is enqueued in it.
+ */
 static bool count_segment(struct threading_types *types, uint64_t segment, uint64_t *ret)
 {
     struct field_reader *reader = types->cache->reader;
@@ -73,7 +79,7 @@ static bool add_queue(struct threading_types *types, uint64_t queue, unsigned *s
     return true;
 }
 
-/* The queues of which each is that of some workers, on machines with many processors. */
+/* Adds the items of the queues that belong to some workers each, which machines with many processors have. */
 static bool add_assigned(struct threading_types *types, uint64_t queues, unsigned *segments_left, uint64_t *sum)
 {
     struct object_array array;
@@ -110,7 +116,7 @@ bool worker_queue_count(struct threading_types *types, uint64_t locals, uint64_t
         !threading_read(types, queue, THREADING_STEALING_HEAD, &head) ||
         !threading_read(types, queue, THREADING_STEALING_TAIL, &tail))
         return false;
-    int32_t count = (int32_t)((uint32_t)tail - (uint32_t)head); /* below 0 while a worker takes the last one */
+    int32_t count = (int32_t)((uint32_t)tail - (uint32_t)head); /* negative while the worker takes the last item */
     *ret = count > 0 ? (uint64_t)count : 0;
     return true;
 }

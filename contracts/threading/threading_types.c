@@ -5,7 +5,7 @@
 #include "formats/metadata_members.h"
 #include "formats/names/signature.h"
 
-/* The types, some by one of several names. */
+/* The names of the types. Several names can stand for one type. */
 static const struct {
     enum threading_type type;
     const char *space, *name;
@@ -114,7 +114,7 @@ void threading_types_deinit(struct threading_types *types)
     threading_method_tables_deinit(&types->known);
 }
 
-/* The type that the core library's `method_table` is, without its base types. False if its name cannot be read. */
+/* Identifies a type of the core library by its own name, not by a base type. False if the name cannot be read. */
 static bool identify(struct threading_types *types, uint64_t method_table, enum threading_type *ret)
 {
     const struct metadata *metadata;
@@ -182,7 +182,7 @@ bool threading_type_differs(struct threading_types *types, uint64_t object, enum
     return table.type != type && !table.unread;
 }
 
-/* Fields have the same offset in every derived type: found once. */
+/* Searches for a field once: it has the same offset in every type that is derived from the one that declares it. */
 static void find_field(struct threading_types *types, uint64_t object, enum threading_field field)
 {
     struct field_reader *reader = types->cache->reader;

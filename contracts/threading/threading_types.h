@@ -1,6 +1,6 @@
 /*
- * threading_types.h: which objects are of the core library's types that threads wait for, and the fields of those
- * types, by name. Both are remembered, so that thousands of threads cost one look into the metadata.
+ * threading_types.h: recognises the core library's types that threads wait for, and reads the fields of their objects
+ * by name. It remembers both, so that the metadata is searched once for thousands of threads.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,ManualResetEventSlim,
  * SemaphoreSlim,WaitHandle,ReaderWriterLockSlim,PortableThreadPool,ThreadPoolWorkQueue}.cs,
  * Tasks/{Task,TaskContinuation}.cs;
@@ -28,17 +28,17 @@ enum threading_type {
     THREADING_LIST,          /* System.Collections.Generic.List`1 */
     THREADING_AWAIT,         /* System.Threading.Tasks.AwaitTaskContinuation */
     THREADING_CONTINUE_WITH, /* System.Threading.Tasks.ContinueWithTaskContinuation */
-    THREADING_CANCELLATION,  /* System.Threading.CancellationTokenSource: all that a CancellationToken has */
+    THREADING_CANCELLATION,  /* System.Threading.CancellationTokenSource, the only field of a CancellationToken */
     THREADING_READER_WRITER, /* System.Threading.ReaderWriterLockSlim */
     THREADING_POOL,          /* System.Threading.PortableThreadPool */
     THREADING_WORK_QUEUE,    /* System.Threading.ThreadPoolWorkQueue: the queues of the pool */
-    THREADING_WORKER_LOCALS, /* System.Threading.ThreadPoolWorkQueueThreadLocals: what a worker of the pool has */
+    THREADING_WORKER_LOCALS, /* System.Threading.ThreadPoolWorkQueueThreadLocals: one for each worker of the pool */
     /*
-     * A Task that completes when one of several things happens: Task.WhenAny, Task.WaitAny, and Task.WaitAsync, which a
-     * timeout or a cancellation ends.
+     * A Task that completes when one of several things happens: that of Task.WhenAny, of Task.WaitAny, and of
+     * Task.WaitAsync, which a timeout or a cancellation also completes.
      */
     THREADING_ANY,
-    THREADING_ALL, /* a Task that completes when several of Task<T> have: Task.WhenAll; that of others has no list */
+    THREADING_ALL, /* the Task of a Task.WhenAll for Task<T>; that for other tasks keeps no list of them */
 };
 
 enum threading_field {
@@ -48,7 +48,7 @@ enum threading_field {
     THREADING_TASK_STATE,
     THREADING_TASK_CONTINUATION,
     THREADING_TASK_ACTION,
-    THREADING_TASK_CONTINGENT,  /* a Task.ContingentProperties, which has the next two; or null */
+    THREADING_TASK_CONTINGENT,  /* a Task.ContingentProperties, which has the next two fields, or null */
     THREADING_CONTINGENT_TOKEN, /* the source of the token that cancels the task before it runs, or null */
     THREADING_CONTINGENT_PARENT,
     THREADING_EVENT_LOCK,
@@ -67,43 +67,43 @@ enum threading_field {
     THREADING_CONTINUE_WITH_TASK,
     THREADING_ALL_TASKS,
     THREADING_RW_OWNERS,
-    THREADING_RW_WRITER, /* an id of the runtime, or -1; so is the next */
+    THREADING_RW_WRITER, /* an id of the runtime, or -1, as in the next field */
     THREADING_RW_UPGRADER,
     THREADING_RW_UPGRADER_READS,
-    THREADING_RW_WAIT_READ, /* numbers of threads */
+    THREADING_RW_WAIT_READ, /* a number of threads, as in the next three fields */
     THREADING_RW_WAIT_WRITE,
     THREADING_RW_WAIT_UPGRADEABLE,
     THREADING_RW_WAIT_UPGRADE,
-    THREADING_RW_READ_EVENT, /* WaitHandles, or null */
+    THREADING_RW_READ_EVENT, /* a WaitHandle, or null, as in the next three fields */
     THREADING_RW_WRITE_EVENT,
     THREADING_RW_UPGRADEABLE_EVENT,
     THREADING_RW_UPGRADE_EVENT,
     THREADING_POOL_MIN,
     THREADING_POOL_MAX,
     THREADING_POOL_COUNTS,
-    THREADING_WORK_QUEUE_NORMAL, /* a ConcurrentQueue<object>; so are the next two, which a version may lack */
+    THREADING_WORK_QUEUE_NORMAL, /* a ConcurrentQueue<object>, as in the next two fields, which a version may lack */
     THREADING_WORK_QUEUE_HIGH,
     THREADING_WORK_QUEUE_LOW,
-    THREADING_WORK_QUEUE_ASSIGNED, /* an array of such queues: each is that of some workers */
-    THREADING_WORKER_QUEUE,        /* a WorkStealingQueue, which has the next two */
+    THREADING_WORK_QUEUE_ASSIGNED, /* an array of such queues; each belongs to some workers */
+    THREADING_WORKER_QUEUE,        /* a WorkStealingQueue, which has the next two fields */
     THREADING_STEALING_HEAD,
     THREADING_STEALING_TAIL,
-    THREADING_QUEUE_HEAD,   /* a ConcurrentQueueSegment, which has the next three */
+    THREADING_QUEUE_HEAD,   /* a ConcurrentQueueSegment, which has the next three fields */
     THREADING_SEGMENT_MASK, /* its number of slots, less 1 */
-    THREADING_SEGMENT_ENDS, /* a PaddedHeadAndTail in place */
+    THREADING_SEGMENT_ENDS, /* a PaddedHeadAndTail, stored in the object itself */
     THREADING_SEGMENT_NEXT,
     THREADING_FIELD_COUNT
 };
 
 enum {
     THREADING_TYPES_MAX = 64 * 1024, /* method tables that are remembered */
-    THREADING_READS_MAX = 1 << 26,   /* objects and fields that are looked at; then nothing more is found */
+    THREADING_READS_MAX = 1 << 26,   /* objects and fields that are looked at; after that, nothing is found */
 };
 
 struct threading_method_table {
     uint64_t address;
     uint8_t type; /* enum threading_type */
-    bool unread;  /* it is not known which */
+    bool unread;  /* the type of it or of a base type could not be read */
 };
 
 DEFINE_HASH_TABLE_TYPE(threading_method_tables, struct threading_method_table);
@@ -115,13 +115,13 @@ struct threading_field_place {
 
 struct threading_types {
     struct module_cache *cache;
-    uint64_t core; /* the Module of the core library; 0: not known, and every object is of another type */
+    uint64_t core; /* the Module of the core library; 0: not known, so every object is THREADING_OTHER */
     uint32_t reads_left;
     struct threading_method_tables known;
     struct threading_field_place fields[THREADING_FIELD_COUNT];
 };
 
-/* Never fails; what cannot be read makes every type THREADING_OTHER. */
+/* Does not fail: if the core library cannot be found, every object is THREADING_OTHER. */
 void threading_types_init(struct threading_types *types, struct module_cache *cache);
 void threading_types_deinit(struct threading_types *types);
 
@@ -131,34 +131,33 @@ static inline bool threading_is_task(enum threading_type type)
 }
 
 /*
- * The type of an object. `trusted`: the address is that of an object, or 0; otherwise it is any number, and only
- * objects whose own type the core library declares are recognised. Does not fail the reader.
+ * The type of an object. `trusted`: the address is that of an object, or 0. Otherwise it may be any number, and only an
+ * object whose own type, not a base type, is in the core library is recognised. Does not fail the reader.
  */
 enum threading_type threading_type_of(struct threading_types *types, uint64_t object, bool trusted);
 
-/* Whether an object, whose address is trusted, is not of `type`. False also if its type cannot be read. */
+/* Whether an object is certainly not of `type`. Its address is trusted. False also if its type cannot be read. */
 bool threading_type_differs(struct threading_types *types, uint64_t object, enum threading_type type);
 
-/* The address of a field of an object of the type that declares it. False, and *ret untouched, if there is none. */
+/* In the functions below, `object` must be of the type that declares `field`. They do not fail the reader. */
+
+/* The address of a field. False, and *ret is untouched, if there is no such field. */
 bool threading_field_address(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
 
-/*
- * A field of an object of the type that declares it, of up to 8 bytes. False, and *ret untouched, if there is no such
- * field or it cannot be read. Does not fail the reader.
- */
+/* The value of a field of at most 8 bytes. False, and *ret is untouched, if it does not exist or cannot be read. */
 bool threading_read(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
 
-/* The same for a field that some versions of the type lack: *ret is 0 then. */
+/* The same for a field that some versions of the type lack: true, with 0 in *ret, if there is no such field. */
 bool threading_read_optional(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret);
 
-/* Whether a field of an object refers to a WaitHandle that has the SafeWaitHandle `handle`, not 0. */
+/* Whether a field refers to a WaitHandle whose SafeWaitHandle is `handle`. False if `handle` is 0. */
 bool threading_field_has_handle(struct threading_types *types, uint64_t object, enum threading_field field,
                                 uint64_t handle);
 
-/* An array of references. False if the object is none or it cannot be read. Does not fail the reader. */
+/* Reads an array of references. False if `object` is something else, or cannot be read. Does not fail the reader. */
 bool threading_array(struct threading_types *types, uint64_t object, struct object_array *ret);
 
-/* An element of such an array. False if it cannot be read. Does not fail the reader. */
+/* Reads an element of such an array. False if it cannot be read. Does not fail the reader. */
 bool threading_element(struct threading_types *types, const struct object_array *array, uint64_t index, uint64_t *ret);
 
 #endif

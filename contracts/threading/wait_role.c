@@ -2,7 +2,7 @@
 
 #include "formats/metadata_members.h"
 
-/* A method whose name ends with `*` stands for all names with that beginning. */
+/* A `*` at the end of a method's name stands for any characters. The first row that matches counts. */
 static const struct {
     const char *space, *type, *method;
     enum wait_role role;
@@ -26,7 +26,7 @@ static const struct {
     {"System.Threading.Tasks", "Task", "SpinThenBlockingWait", WAIT_ROLE_TASK},
     {"System.Threading.Tasks", "Task", "WaitAll*", WAIT_ROLE_TASKS},
     {"System.Threading", "Thread", "Join*", WAIT_ROLE_JOIN},
-    {"System.Threading", "Thread", "<Join>*", WAIT_ROLE_JOIN}, /* the native function that it calls */
+    {"System.Threading", "Thread", "<Join>*", WAIT_ROLE_JOIN}, /* the native function that Join calls */
     {"System.Threading", "WaitHandle", "Wait*", WAIT_ROLE_HANDLE},
     {"System.Threading", "WaitHandle", "SignalAndWait*", WAIT_ROLE_HANDLE},
     {"System.Runtime.CompilerServices", "InitHelpers", "Init*", WAIT_ROLE_INITIALIZER}, /* since .NET 10 */
@@ -36,7 +36,7 @@ static const struct {
     {"", "ThunkTaskCore", "MoveNext", WAIT_ROLE_RUNS_TASK}, /* async methods that the runtime suspends */
     {"", "WorkerThread", "WorkerThreadStart", WAIT_ROLE_WORKER},
     {"System.Threading", "ThreadPoolWorkQueue", "Dispatch", WAIT_ROLE_RUNS_WORK},
-    {"", "GateThread", "GateThreadStart", WAIT_ROLE_SERVES_POOL}, /* begins workers */
+    {"", "GateThread", "GateThreadStart", WAIT_ROLE_SERVES_POOL}, /* starts workers */
     {"", "WaitThread", "WaitThreadStart", WAIT_ROLE_SERVES_POOL}, /* of RegisterWaitForSingleObject */
 };
 

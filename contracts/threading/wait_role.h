@@ -1,6 +1,6 @@
 /*
- * wait_role.h: what a frame of the core library does while its thread waits: which kind of object it waits for, or that
- * it runs a task or work items of the pool. The innermost managed frames of a waiting thread are such methods; the
+ * wait_role.h: the roles of methods of the core library in a wait: a method waits for some kind of object, runs a task,
+ * or runs work items of the thread pool. The innermost managed frames of a waiting thread are methods that wait; the
  * first frame of another method ends them.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading;
  * src/coreclr/System.Private.CoreLib/src/System/Threading.
@@ -22,12 +22,12 @@ enum wait_role {
     WAIT_ROLE_TASKS,       /* Task.WaitAll */
     WAIT_ROLE_JOIN,        /* Thread.Join */
     WAIT_ROLE_HANDLE,      /* WaitHandle */
-    WAIT_ROLE_INITIALIZER, /* the static constructor of a type has to run first */
+    WAIT_ROLE_INITIALIZER, /* waits for another thread to run the static constructor of a type */
     WAIT_ROLE_LAST_WAIT = WAIT_ROLE_INITIALIZER,
     WAIT_ROLE_RUNS_TASK,   /* no wait: it runs the task that is its `this` */
     WAIT_ROLE_WORKER,      /* no wait: the thread is a worker of the thread pool */
     WAIT_ROLE_RUNS_WORK,   /* no wait: it runs work items of the thread pool */
-    WAIT_ROLE_SERVES_POOL, /* no wait: the thread is of the thread pool, and no worker: it never runs work items */
+    WAIT_ROLE_SERVES_POOL, /* no wait: the thread belongs to the thread pool, but never runs work items */
     WAIT_ROLE_COUNT
 };
 
@@ -36,7 +36,7 @@ static inline bool wait_role_waits(enum wait_role role)
     return role != WAIT_ROLE_NONE && role <= WAIT_ROLE_LAST_WAIT;
 }
 
-/* The type of the objects that frames of a role have; THREADING_OTHER: of any. */
+/* The type of the object that a frame with this role refers to; THREADING_OTHER: it can be of any type. */
 enum threading_type wait_role_type(enum wait_role role);
 
 /* The role of a MethodDef of the core library's metadata. */
@@ -46,8 +46,8 @@ enum wait_role wait_role_of(const struct metadata *metadata, uint32_t token);
 bool wait_is_initializer(const struct metadata *metadata, uint32_t token);
 
 /*
- * Whether a MethodDef of any module is of the framework, by its namespace. Such a method may wait again and again for a
- * short time on behalf of one that waits without end, as Barrier.SignalAndWait does.
+ * Whether a MethodDef of any module belongs to the framework, by its namespace. A method of the framework may wait for
+ * a short time, again and again, for a caller that waits without end, as Barrier.SignalAndWait does.
  */
 bool wait_is_of_framework(const struct metadata *metadata, uint32_t token);
 
