@@ -1,9 +1,9 @@
 #include "contracts/stack_walk/call_stack.h"
 
 enum {
-    FRAMES_MAX = 1 << 20,      /* in the list of one thread */
-    FOLD_STARTS_MAX = 1000,    /* as .NET 11: repetitions begin before this method */
-    FOLD_METHODS_MIN = 4,      /* as .NET 11: fewer methods are not folded */
+    FRAMES_MAX = 1 << 20,      /* Frames in the list of one thread */
+    FOLD_STARTS_MAX = 1000,    /* as .NET 11: a repetition begins at one of so many first methods */
+    FOLD_METHODS_MIN = 4,      /* as .NET 11: a repetition of fewer methods is not folded */
     FOLD_WORK_MAX = 400000000, /* comparisons */
 };
 
@@ -44,7 +44,10 @@ static void add_frame(struct call_stack *stack, const struct call_stack_frame *o
         add_method(stack, method);
 }
 
-/* The Frames that lead from native code to the managed frame whose caller has the stack pointer `cfa`. */
+/*
+ * Adds the Frames that lead from native code to a managed frame; `cfa` is the stack pointer of that frame's caller. An
+ * InlinedCallFrame stays the current one, so call_stack_add() adds it a second time, as the runtime's walk does.
+ */
 static void add_frames_of_native(struct call_stack *stack, uint64_t cfa)
 {
     while (stack->frame && stack->frame < cfa && !stack->broken) {
@@ -95,11 +98,11 @@ void call_stack_restart(struct call_stack *stack, uint64_t sp)
         next_frame(stack);
 }
 
-/* The repetitions that begin at `start`; the last that the runtime finds is the one that it shows. */
+/* The repetition that begins at `start`. If there are several, the last one, because that is what the runtime shows. */
 static struct call_stack_fold find_fold_at(const struct method_list *methods, size_t start)
 {
     struct call_stack_fold fold = {.start = start};
-    size_t common = 0; /* where a repetition may begin; 0: nowhere */
+    size_t common = 0; /* where the methods may begin to repeat; 0: nowhere */
     for (size_t i = start; i < methods->count; i++) {
         uint64_t method = methods->items[i];
         if (common && methods->items[i - (common - start)] != method) {

@@ -2,7 +2,7 @@
 
 #include "contracts/stack_walk/unwind_entry.h"
 
-enum { LEAF_MAX = 4096 }; /* bytes of a function of the runtime's that has no unwind data */
+enum { LEAF_MAX = 4096 }; /* bytes of a function of the runtime that has no unwind data */
 
 static uint64_t pc_of(const struct caller_search *search)
 {
@@ -26,7 +26,7 @@ void caller_find_code(const struct caller_search *search, struct code_at *ret)
     ret->is_known &= !reader_failed(raw(search));
 }
 
-/* The entry that covers the program counter, as the unwinder takes it. */
+/* Reads the unwind entry that covers the program counter. Fails the reader if there is none. */
 static bool find_unwind_function(const struct caller_search *search, struct code_at *code, struct unwind_function *ret)
 {
     struct field_reader *reader = search->host->reader;
@@ -41,9 +41,9 @@ static bool find_unwind_function(const struct caller_search *search, struct code
 }
 
 /*
- * To stop a thread, the runtime replaces a return address on its stack by one of its own. If that was the return
- * address of this frame, the caller gets the original one. It was if its slot is in the part of the stack that leaving
- * the frame frees.
+ * To stop a thread, the runtime replaces a return address on its stack by one of its own. The slot of that address
+ * belongs to this frame if it is in the part of the stack that the frame frees when it returns. The caller then gets
+ * the original address.
  */
 static void undo_hijack(const struct caller_search *search, struct registers *caller)
 {
@@ -67,7 +67,7 @@ static bool step_managed(const struct caller_search *search, struct code_at *cod
     return true;
 }
 
-/* Whether stubs of this kind leave the stack and the link register as the call to them set them, all the way. */
+/* Whether stubs of this kind leave the stack and the link register as their call set them, at every instruction. */
 static bool is_frameless(enum cdacq_code_kind kind)
 {
     return kind == CDACQ_CODE_JUMP_STUB || kind == CDACQ_CODE_DYNAMIC_HELPER || kind == CDACQ_CODE_STUB_PRECODE ||
@@ -110,8 +110,8 @@ void caller_return_to(const struct caller_search *search, uint64_t address, stru
 }
 
 /*
- * Steps out of code that has no frame, only where that is certain: in stubs that never have one, and in code that the
- * instruction before the return address calls.
+ * Steps out of code that has no frame. That is certain only in stubs that never have one, in code to which the call
+ * before the return address leads, and after a call through a null pointer.
  */
 static bool step_frameless(const struct caller_search *search, const struct code_at *code, struct registers *caller)
 {
@@ -123,13 +123,13 @@ static bool step_frameless(const struct caller_search *search, const struct code
     bool is_callee = !code->is_known && site.is_managed && site.target <= pc_of(search) &&
                      pc_of(search) - site.target < LEAF_MAX && site.target;
     bool is_null_call =
-        !pc_of(search) && !search->is_call && !site.target; /* through a pointer; nothing of it has run */
+        !pc_of(search) && !search->is_call && !site.target; /* no code has run, so the stack is as the call left it */
     if (is_stub || is_callee || is_null_call)
         caller_return_to(search, address, caller);
     return is_stub || is_callee || is_null_call;
 }
 
-/* Steps out of a linkage table, which may lack call-frame information: its entries only jump, without a frame. */
+/* Steps out of a linkage table, which may lack call-frame information: its entries only jump and have no frame. */
 static bool step_linkage(const struct caller_search *search, struct registers *caller)
 {
     struct call_site site;

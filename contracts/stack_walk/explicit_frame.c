@@ -1,6 +1,6 @@
 #include "contracts/stack_walk/explicit_frame.h"
 
-/* The caller's registers are those that the code at `pc` finds when a call has returned. */
+/* Begins the registers of a caller: those that the code at `pc` has after its call has returned. */
 static void begin_caller(const struct walk_machine *machine, uint64_t pc, uint64_t sp, struct frame_caller *ret)
 {
     *ret = (struct frame_caller){0};
@@ -8,7 +8,7 @@ static void begin_caller(const struct walk_machine *machine, uint64_t pc, uint64
     register_set(&ret->registers, machine->sp, sp);
 }
 
-/* Active only while the native code that it was made for runs: then it has a return address. */
+/* An InlinedCallFrame is active only while its call of native code runs. Only then does it have a return address. */
 static bool caller_of_inlined_call(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                                    struct frame_caller *ret)
 {
@@ -24,8 +24,9 @@ static bool caller_of_inlined_call(struct field_reader *reader, const struct wal
 }
 
 /*
- * Frames of calls through the runtime's assembler helpers, which save registers in a TransitionBlock. Where the callee
- * removes its arguments, the caller's stack pointer depends on their size, which is in no Frame: it is not known.
+ * Frames of calls through the runtime's assembler helpers, which save registers in a TransitionBlock. On machines on
+ * which the callee removes its arguments, the caller's stack pointer depends on their size. No Frame has that size, so
+ * the caller is not known.
  */
 static bool caller_of_transition(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                                  struct frame_caller *ret)
@@ -41,7 +42,7 @@ static bool caller_of_transition(struct field_reader *reader, const struct walk_
         machine, reader, field_address(reader, block, F_TransitionBlock_CalleeSavedRegisters), &ret->registers);
 }
 
-/* A CONTEXT of code that was stopped at any instruction. */
+/* A CONTEXT has the registers of code that was interrupted at any instruction. */
 static bool caller_of_context(struct field_reader *reader, const struct walk_machine *machine, uint64_t context,
                               struct frame_caller *ret)
 {
@@ -69,7 +70,10 @@ static bool caller_of_func_eval(struct field_reader *reader, const struct walk_m
     return eval && caller_of_context(reader, machine, field_address(reader, eval, F_DebuggerEval_TargetContext), ret);
 }
 
-/* The context of a throw: what the helper that throws returns to. */
+/*
+ * The CONTEXT of a throw has the registers with which the helper that throws would return. The code called the helper
+ * and was not interrupted, so only the registers that calls preserve are known.
+ */
 static bool caller_of_software_exception(struct field_reader *reader, const struct walk_machine *machine,
                                          uint64_t frame, struct frame_caller *ret)
 {
@@ -81,8 +85,10 @@ static bool caller_of_software_exception(struct field_reader *reader, const stru
     return true;
 }
 
-/* The runtime's stub has run in place of a return, to stop the thread. The registers that it saved end at the caller's
- * stack pointer. */
+/*
+ * The runtime's stub ran in place of a return, to stop the thread. The registers that it saved end at the caller's
+ * stack pointer.
+ */
 static bool caller_of_hijack(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                              struct frame_caller *ret)
 {
@@ -100,8 +106,9 @@ static bool caller_of_hijack(struct field_reader *reader, const struct walk_mach
 }
 
 /*
- * A function of the runtime that managed code called, of .NET 8 and 9. The Frame has the registers of its caller once
- * the runtime has looked for them, and before that those of the function itself, from which the walk goes on.
+ * On .NET 8 and 9: a function of the runtime that managed code called. Once the runtime has looked for the registers of
+ * the function's caller, the Frame has them. Before that, it has those of the function itself, and the walk goes on
+ * from there.
  */
 static bool caller_of_helper_method(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
                                     struct frame_caller *ret)
@@ -117,8 +124,8 @@ static bool caller_of_helper_method(struct field_reader *reader, const struct wa
 /* ---- Which method a Frame belongs to ---- */
 
 /*
- * Null, or a mark in the lowest bit, for calls through a function pointer. The other low bits mark the calls of the
- * runtime's exception handling (InlinedCallFrameMarker), perhaps without a method.
+ * The datum of a call through a function pointer is null or has the lowest bit set. The other low bits mark the calls
+ * of the runtime's exception handling (InlinedCallFrameMarker), which may have no method.
  */
 static uint64_t method_of_inlined_call(struct field_reader *reader, uint64_t frame)
 {
@@ -131,7 +138,7 @@ static uint64_t method_of_transition(struct field_reader *reader, uint64_t frame
     return read_optional(reader, frame, F_FramedMethodFrame_MethodDescPtr);
 }
 
-/* Known once the runtime has walked the stack. */
+/* The runtime fills in the method when it walks the stack, so it can be null. */
 static uint64_t method_of_helper_method(struct field_reader *reader, uint64_t frame)
 {
     return read_optional(reader, frame, F_HelperMethodFrame_m_pMD);

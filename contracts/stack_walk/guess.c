@@ -1,12 +1,12 @@
 #include "contracts/stack_walk/guess.h"
 
 enum {
-    CALL_MAX = 7,    /* bytes of an instruction that calls */
-    SCAN_MAX = 1024, /* words */
-    JUMPS_MAX = 2,   /* jump stubs in front of the callee */
+    CALL_MAX = 7,    /* bytes of a call instruction */
+    SCAN_MAX = 1024, /* words of the stack that are searched for a return address */
+    JUMPS_MAX = 2,   /* jump stubs between a call and its callee */
 };
 
-/* The address that a jump stub at `address` leads to; `address` itself if there is none. x64 only. */
+/* The address that the jump stubs at `address` lead to; `address` itself if there is none. x64 only. */
 static uint64_t skip_jumps(struct reader *reader, uint64_t address)
 {
     uint8_t code[12];
@@ -21,7 +21,7 @@ static uint64_t skip_jumps(struct reader *reader, uint64_t address)
     return address;
 }
 
-/* A pointer. *ret is untouched if it cannot be read. */
+/* Reads a pointer. False, without failing the reader and with *ret untouched, if it cannot be read. */
 static bool try_word(struct reader *reader, uint64_t address, uint64_t *ret)
 {
     uint8_t bytes[8];
@@ -31,7 +31,7 @@ static bool try_word(struct reader *reader, uint64_t address, uint64_t *ret)
     return true;
 }
 
-/* A word of the stack that may be a return address, without the bit for Thumb code, which it must have on arm. */
+/* Whether a word may be a return address. On arm it must have the bit for Thumb code, which *ret does not have. */
 static bool is_return_address_word(const struct guess *guess, uint64_t word, uint64_t *ret)
 {
     struct call_site site;
@@ -59,7 +59,7 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
     return ret->is_managed || (guess->is_native && guess->is_native(guess->context, address - 1));
 }
 
-/* A frame that begins with a saved frame pointer and a return address. */
+/* Takes the caller from the frame pointer, if the saved frame pointer and a return address are there. */
 static bool by_frame_pointer(const struct guess *guess, const struct registers *registers, struct registers *ret)
 {
     const struct walk_machine *machine = guess->machine;
@@ -78,6 +78,7 @@ static bool by_frame_pointer(const struct guess *guess, const struct registers *
     return true;
 }
 
+/* Takes the first word of the stack that may be a return address. */
 static bool by_scan(const struct guess *guess, const struct registers *registers, struct registers *ret)
 {
     const struct walk_machine *machine = guess->machine;
@@ -104,7 +105,7 @@ bool guess_caller(const struct guess *guess, bool interrupted, struct registers 
     const struct walk_machine *machine = guess->machine;
     struct registers caller;
     uint64_t address;
-    /* A function that calls nothing leaves its return address where the call put it. */
+    /* The innermost function may call nothing. It then leaves its return address in the register. */
     if (interrupted && machine->return_address != NO_REGISTER &&
         register_is_known(registers, machine->return_address) &&
         is_return_address_word(guess, registers->values[machine->return_address], &address) &&

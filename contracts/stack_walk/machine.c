@@ -16,7 +16,8 @@ static const struct saved_slot saved_x64[] = {
 };
 
 /*
- * FF /2 with any operand. The lengths overlap, so that bytes in front of an address can look like a call by chance.
+ * FF /2 with any operand. The length of the instruction is not known, so every one is tried, and other bytes can look
+ * like a call by chance.
  */
 static bool ends_with_indirect_call(const uint8_t *bytes, size_t size)
 {
@@ -35,7 +36,7 @@ static bool ends_with_indirect_call(const uint8_t *bytes, size_t size)
     return false;
 }
 
-/* The operand of E8 rel32 or, with *ret_is_pointer, of FF /2 with an address. False: the bytes end with neither. */
+/* Reads the operand of E8 rel32, or of FF /2 with an address: *ret_is_pointer is true then. False: it is neither. */
 static bool read_call(const uint8_t *bytes, size_t size, uint32_t *ret, bool *ret_is_pointer)
 {
     const uint8_t *end = bytes + size;
@@ -46,7 +47,7 @@ static bool read_call(const uint8_t *bytes, size_t size, uint32_t *ret, bool *re
     return is_direct || *ret_is_pointer;
 }
 
-/* A call to an address relative to the instruction, through a pointer at such an address, or with another operand. */
+/* Calls: to an address relative to the instruction, through a pointer at such an address, or with another operand. */
 static bool ends_with_call_x64(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
                                bool *ret_is_pointer)
 {
@@ -87,9 +88,9 @@ static bool ends_with_call_x86(const uint8_t *bytes, size_t size, uint64_t retur
 }
 
 /*
- * JMP through a pointer that RIP addresses: an entry, at its first instruction or after ENDBR64. Not that of the
- * table's first entry, which a PUSH through such a pointer precedes. An entry that has not been bound pushes its number
- * and jumps to the first.
+ * An entry is a JMP through a pointer relative to RIP, perhaps after ENDBR64. An entry that has not been bound pushes
+ * its number and jumps to the table's first entry; it counts until it has pushed. The first entry does not count: a
+ * PUSH through such a pointer precedes its JMP.
  */
 static bool is_linkage_x64(struct reader *reader, uint64_t pc)
 {
@@ -189,7 +190,7 @@ static const struct saved_slot saved_arm[] = {
 };
 #undef R
 
-/* Of Thumb code: BL, or BLX to a register. BLX to an address leads to code that is not Thumb code. */
+/* In Thumb code: BL, or BLX to a register. BLX to an address has no target here: it leads to code that is not Thumb. */
 static bool ends_with_call_arm(const uint8_t *bytes, size_t size, uint64_t return_address, uint64_t *ret_target,
                                bool *ret_is_pointer)
 {

@@ -1,6 +1,6 @@
 #include "contracts/stack_walk/stack_walk.h"
 
-enum { SWITCHES_MAX = 64 }; /* between stacks, in a walk; handlers of signals nest two or three deep */
+enum { SWITCHES_MAX = 64 }; /* from one stack to another in a walk; signal handlers nest two or three deep */
 
 static uint64_t pc_of(const struct stack_walk *walk)
 {
@@ -17,7 +17,7 @@ static struct reader *raw(const struct stack_walk *walk)
     return &walk->host.reader->raw;
 }
 
-/* The frame at hand, for the search of its caller. */
+/* What the search for the caller of the current frame needs. */
 static struct caller_search search_of(const struct stack_walk *walk)
 {
     return (struct caller_search){.host = &walk->host,
@@ -47,15 +47,15 @@ bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host
     return machine && register_is_known(registers, machine->pc) && register_is_known(registers, machine->sp);
 }
 
-/* Whether the walk is on the thread's own stack, not on one for signal handlers. */
+/* Whether `sp` is on the thread's own stack, not on one for signal handlers. */
 static bool on_own_stack(const struct stack_walk *walk, uint64_t sp)
 {
     return !walk->thread.stack_base || sp <= walk->thread.stack_base;
 }
 
 /*
- * Drops the Frame. The list ends where it cannot be read or does not lead up. Only from the stack of a signal handler
- * it leads to the thread's own, wherever that is; it never leads back.
+ * Drops the current Frame. The list ends where it cannot be read or does not lead up the stack. It may also lead from
+ * the stack of a signal handler to the thread's own stack, which can be lower in memory, but never back.
  */
 static void next_frame(struct stack_walk *walk)
 {
@@ -65,13 +65,13 @@ static void next_frame(struct stack_walk *walk)
     reader_recover(raw(walk), FAILURE_BUT_FUEL);
 }
 
-/* Whether the walk, at `sp`, has gone past the Frame. */
+/* Whether the walk, at `sp`, has passed the current Frame. */
 static bool is_passed(const struct stack_walk *walk, uint64_t sp)
 {
     return walk->frame && on_own_stack(walk, sp) && (walk->frame < sp || !on_own_stack(walk, walk->frame));
 }
 
-/* The registers that the Frame leads to, if it does. The reader does not fail, unless fuel runs out. */
+/* The registers of the caller that a Frame leads to. False: there is none. Fails the reader only if fuel runs out. */
 static bool caller_of_frame(struct stack_walk *walk, uint64_t frame, struct frame_caller *ret)
 {
     bool found = frame_caller(walk->host.reader, walk->machine, frame, ret);
@@ -79,7 +79,7 @@ static bool caller_of_frame(struct stack_walk *walk, uint64_t frame, struct fram
     return found && ret->registers.values[walk->machine->pc];
 }
 
-/* Ends the walk after the frame at hand, with the failure of the reader if it has failed. */
+/* Ends the walk after the current frame, with the failure of the reader if it has failed. */
 static void end(struct stack_walk *walk)
 {
     walk->ended = true;
@@ -96,8 +96,8 @@ static void go_to(struct stack_walk *walk, const struct registers *caller, enum 
 }
 
 /*
- * Goes on at the nearest Frame that has registers from further up the stack. Frames that have none are not dropped: the
- * walk passes them.
+ * Goes on at the nearest Frame that has registers from further up the stack. If the walk visits Frames, it keeps those
+ * before that one, because it has passed them and visits them next.
  */
 static bool go_to_frame(struct stack_walk *walk)
 {
@@ -120,11 +120,13 @@ static bool go_to_frame(struct stack_walk *walk)
 }
 
 /*
- * Compares a step with a Frame that the walk has passed; true if it takes the Frame's registers. If the step leads to
- * the same place, the Frame may have more registers and tells whether the code was interrupted. If the walk rests on a
- * guess or has gone past interrupted code, the Frame is right. So it is where native code leads to the interrupted
- * instruction with another stack pointer: a fault is handled on a stack of its own, with a copy of the return address.
- * A Frame of interrupted code that is further up is compared again.
+ * Compares a step with a Frame that the walk has passed. True: the walk takes the Frame's registers.
+ *
+ * If the step leads to the same place, the Frame may have more registers, and it shows whether the code was
+ * interrupted. If the step leads elsewhere, the Frame is right in three cases: the walk rests on a guess, it has gone
+ * past interrupted code, or native code leads to the interrupted instruction with another stack pointer. The last case
+ * is that of a fault, which the runtime handles on another stack with a copy of the return address. A Frame of
+ * interrupted code that is further up is compared again after the next step.
  */
 static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t old_sp)
 {
@@ -138,7 +140,7 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
     bool is_right = walk->guessed || (caller.interrupted && (!is_ahead || (same_pc && walk->by == CDACQ_FRAME_BY_CFI)));
     if (same || ((sp > old_sp || leaves_handler) && is_right)) {
         enum cdacq_frame_source by = same && !walk->guessed ? walk->by : CDACQ_FRAME_BY_FRAME;
-        /* Where code returns to its caller, the collector updates what the code restores, and not each Frame's copy. */
+        /* The collector updates the registers that code saved and restores, but not the copies in every Frame. */
         bool is_exact = !walk->guessed && !caller.interrupted;
         for (unsigned i = 0; same && i < REGISTER_MAX; i++)
             if ((is_exact || !(known >> i & 1)) && register_is_known(&walk->registers, i))
@@ -157,7 +159,7 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
     return false;
 }
 
-/* Whether the innermost Frame that is left has the registers of the frame at hand. */
+/* Whether the current Frame leads to the current frame: same program counter, same stack pointer. */
 static bool frame_leads_here(struct stack_walk *walk)
 {
     struct frame_caller caller;
@@ -167,9 +169,10 @@ static bool frame_leads_here(struct stack_walk *walk)
 }
 
 /*
- * Compares a step with the Frames that it has passed, and with one before whose place the walk has yet to reach: on the
- * stack of a signal handler, the innermost. Managed code that calls native code directly has its Frame further up than
- * its stack pointer, in its own frame: one that leads to where a guess has led confirms it.
+ * Compares a step with the Frames that it has passed. Before these, it is compared with a Frame that the walk has yet
+ * to reach: one of interrupted code or, on the stack of a signal handler, the innermost one. Managed code that calls
+ * native code directly has its Frame in its own frame, above its stack pointer. The walk has not passed that Frame yet,
+ * but the Frame confirms a guess that leads to the same place.
  */
 static void confirm(struct stack_walk *walk, uint64_t old_sp)
 {
@@ -201,7 +204,7 @@ static bool go_by_guess(struct stack_walk *walk)
     return true;
 }
 
-/* Whether no file is mapped at an address, and no memory is there, as far as is known. */
+/* Whether, as far as is known, no file is mapped at an address and no memory is there. */
 static bool has_no_memory(struct stack_walk *walk, uint64_t address)
 {
     uint8_t byte;
@@ -210,8 +213,8 @@ static bool has_no_memory(struct stack_walk *walk, uint64_t address)
 }
 
 /*
- * Goes on after a jump to an address without memory, such as a call through a damaged pointer: nothing there has run,
- * so the return address is where the call put it. A guess, since memory may be missing from a core.
+ * Goes on after a jump to an address without memory, such as a call through a damaged pointer. No code has run there,
+ * so the return address is where the call put it. The result is a guess, because the core may lack memory.
  */
 static bool go_back_from_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
@@ -232,8 +235,8 @@ static bool go_back_from_nowhere(struct stack_walk *walk, const struct code_at *
 }
 
 /*
- * Goes on where the code itself does not show how. A Frame that leads to native code is that of a function which
- * managed code called: the caller is near, and the next Frame is too far.
+ * Goes on where the code itself does not show how. If a Frame led to this code, the code is a function that managed
+ * code called. Its caller is near, and the next Frame is too far up, so a guess is tried first.
  */
 static bool go_on(struct stack_walk *walk, const struct code_at *code)
 {
@@ -244,20 +247,20 @@ static bool go_on(struct stack_walk *walk, const struct code_at *code)
     return go_to_frame(walk) || go_by_guess(walk);
 }
 
-/* A stack is not over while a Frame of its thread is further up: what led to its end is damaged. */
+/* Ends the walk only if no Frame is further up: otherwise, the data that led to the end of the stack are damaged. */
 static void end_unless_frame(struct stack_walk *walk)
 {
     if (!go_to_frame(walk))
         end(walk);
 }
 
-/* Leaves a stub that ran in place of a return, by what its Frame has. */
+/* Leaves a stub that ran in place of a return, with the registers of its Frame. */
 static bool leave_stub(struct stack_walk *walk, struct walk_frame *ret)
 {
     uint64_t sp = walk->stub_caller.registers.values[walk->machine->sp];
     bool leaves = walk->has_stub_caller && sp > sp_of(walk);
     walk->has_stub_caller = false;
-    if (leaves) { /* the stub ran in place of the return: there is nothing between */
+    if (leaves) { /* there are no frames between the stub and the caller */
         ret->cfa = sp;
         go_to(walk, &walk->stub_caller.registers, CDACQ_FRAME_BY_FRAME, !walk->stub_caller.interrupted);
     }
@@ -275,16 +278,16 @@ static struct position position_of(const struct stack_walk *walk)
     return (struct position){pc_of(walk), sp_of(walk), walk->is_call};
 }
 
-/* Whether the registers that a step has found are those of a caller. */
+/* Whether the registers that a step has found can be those of a caller. */
 static bool leads_up(const struct stack_walk *walk, const struct position *from, const struct registers *caller,
                      bool is_signal)
 {
     uint64_t pc = caller->values[walk->machine->pc], sp = caller->values[walk->machine->sp];
-    /* A leaf function that keeps its return address in a register may have no stack. */
+    /* A leaf function whose return address is in a register may use no stack: its caller has the same stack pointer. */
     return sp > from->sp || is_signal || (sp == from->sp && !from->is_call && pc != from->pc);
 }
 
-/* Ends the walk where nothing leads further, with what has failed if something has. */
+/* Ends the walk where nothing leads further. The failure of the step, if it has one, is that of the walk. */
 static void end_without_caller(struct stack_walk *walk, const struct reader_failure *failure)
 {
     uint8_t byte;
@@ -295,19 +298,19 @@ static void end_without_caller(struct stack_walk *walk, const struct reader_fail
     end(walk);
 }
 
-/* Checks where a step or a Frame has led to, and ends the walk if that is no caller, or if there is none. */
+/* Checks where a step or a Frame has led to. Ends the walk if that is no caller, or if there is no caller. */
 static void check_caller(struct stack_walk *walk, const struct code_at *code, const struct position *from,
                          bool is_signal)
 {
     uint64_t pc = pc_of(walk), sp = sp_of(walk);
-    /* Only a signal, or the Frame that a walk on a signal's stack ends at, leads to another stack. */
+    /* Only a signal's frame, or a Frame that ends the walk of a signal handler's stack, leads to another stack. */
     bool to_own_stack = !on_own_stack(walk, from->sp) && on_own_stack(walk, sp);
     bool is_up = sp > from->sp || (sp == from->sp && (!from->is_call || walk->is_nowhere) && pc != from->pc);
     bool may_switch = (is_signal || to_own_stack) && walk->switches_left;
     if (!is_up && !may_switch)
         reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp, "stack frame that does not move up the stack");
     walk->switches_left -= !is_up && may_switch;
-    /* Native code calls all managed code, so that the latter is never outermost. */
+    /* Managed code is never outermost, because native code calls it. */
     bool is_outermost = !pc && walk->is_call;
     walk->is_nowhere = is_outermost;
     if (reader_failed(raw(walk)) || (is_outermost && !go_to_frame(walk))) {
@@ -317,7 +320,7 @@ static void check_caller(struct stack_walk *walk, const struct code_at *code, co
     }
 }
 
-/* Steps to the caller of the frame at hand, which `code` and *ret describe; sets the CFA, and the kind if it shows. */
+/* Steps to the caller of the frame that `code` and *ret describe. Sets the frame's CFA and, for a signal, its kind. */
 static void step(struct stack_walk *walk, struct code_at *code, struct walk_frame *ret)
 {
     const struct position from = position_of(walk);
@@ -374,7 +377,7 @@ static void describe(struct stack_walk *walk, const struct code_at *code, struct
     ret->funclet = funclets[funclet];
 }
 
-/* The Frame that is to be visited before the frame at hand: one below it, or the one that leads to it. */
+/* The Frame to visit before the current frame: one that the walk has passed, or the one that leads to the frame. */
 static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
 {
     if (!walk->frame || !walk->visits_frames)
@@ -393,8 +396,8 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
 }
 
 /*
- * Whether a frame cannot be the caller that the step before took it for: no code of the runtime is at its address, and
- * the address is on the stack itself, or no file is mapped there and no memory.
+ * Whether the current frame cannot be a caller, although the last step led to it: the runtime has no code at its
+ * address, and the address is on the stack itself, or has neither a mapped file nor memory.
  */
 static bool is_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
@@ -423,7 +426,7 @@ static void next(struct stack_walk *walk, struct walk_frame *ret)
     reader_recover(raw(walk), FAILURE_BUT_FUEL);
     walk->has_gap = false;
     step(walk, &code, ret);
-    walk->has_gap &= ret->kind != CDACQ_FRAME_STUB && ret->kind != CDACQ_FRAME_SIGNAL; /* Frames lead out of these */
+    walk->has_gap &= ret->kind != CDACQ_FRAME_STUB && ret->kind != CDACQ_FRAME_SIGNAL; /* a Frame is the way out */
     walk->unverified = reader_unverified(raw(walk));
 }
 
