@@ -18,25 +18,25 @@
 #include "target/threads.h"
 
 enum {
-    RECENT = 128, /* spans */
-    RECENT_SHARED = 64,
-    SHARED_UNIT = 64 * 1024,  /* the runtime maps its heaps in multiples of as many bytes */
-    PAGES_BEFORE_SHARED = 64, /* are read one by one: a few are read faster than shared memory is found */
-    STATUS_SIZE = 16 * 1024,  /* what is read of a status: the ids are after the list of groups */
+    RECENT = 128,             /* spans of the question that are remembered */
+    RECENT_SHARED = 64,       /* mappings of shared memory that are remembered */
+    SHARED_UNIT = 64 * 1024,  /* bytes; the runtime maps its heaps in multiples of this */
+    PAGES_BEFORE_SHARED = 64, /* are copied first: copying a few is faster than to find and map shared memory */
+    STATUS_SIZE = 16 * 1024,  /* bytes that are read of a status: the ids come after the list of groups */
 };
 
 struct live {
     struct target base;
     struct live_pages pages;
-    struct span recent[RECENT]; /* of the question, by a page that was read of each: reads alternate between pages */
-    int memory;                 /* /proc/PID/mem, which stays that of the program that was opened */
+    struct span recent[RECENT]; /* of the question, found by the page of the address: reads alternate between pages */
+    int memory;                 /* /proc/PID/mem; it stays that of the program that was opened */
     struct live_mappings mappings;
-    struct mapped_file *shared_file; /* the first of its kind, which is that of the runtime; NULL until it is needed */
-    struct shared_memory shared;     /* what it holds */
-    struct span recent_shared[RECENT_SHARED]; /* its mappings, by an address that was read in each */
+    struct mapped_file *shared_file; /* the first memfd that was needed, which is the runtime's; NULL until then */
+    struct shared_memory shared;     /* its contents, mapped */
+    struct span recent_shared[RECENT_SHARED]; /* its mappings, found by the address that was read */
     struct file_policy *policy;
     struct thread_holder holder; /* holds threads from the stop to the resumption */
-    bool was_stopped;            /* when it began to */
+    bool was_stopped;            /* a signal had stopped the process before the holder did */
 };
 
 static struct live *live_of(struct target *target)
@@ -49,7 +49,7 @@ static bool live_own_memory_at(struct target *target, uint64_t address, struct s
     return live_pages_at(&live_of(target)->pages, target->question, address, ret);
 }
 
-/* What no process changes is taken from the mapped file, if that is certainly the file. */
+/* Takes what no process changes from the mapped file, if it is certain that this file is mapped. */
 static bool find_memory(struct target *target, uint64_t address, struct span *ret)
 {
     const struct mapping *mapping = target_mapping_at(target, address);
@@ -60,7 +60,7 @@ static bool find_memory(struct target *target, uint64_t address, struct span *re
     return live_own_memory_at(target, address, ret);
 }
 
-/* Maps the file that the process shares with itself. That is tried once. */
+/* Maps the memfd that the process shares with itself. This is tried once, even if it fails. */
 static void open_shared(struct live *live, struct mapped_file *file)
 {
     live->shared_file = file;
@@ -94,7 +94,7 @@ static bool find_shared(struct live *live, uint64_t address, struct span *ret)
     return true;
 }
 
-/* `shared`: the span may be of shared memory. */
+/* The span around an address, from what is remembered if possible. `shared`: it may be of shared memory. */
 static bool recent_memory_at(struct target *target, uint64_t address, bool shared, struct span *ret)
 {
     struct live *live = live_of(target);
@@ -143,7 +143,7 @@ static bool live_distrust_file(struct target *target, uint64_t address)
     return true;
 }
 
-/* The memory behind the file descriptor goes when the process ends or executes a program. */
+/* Why the process is gone, or NULL. The file descriptor has no memory once the process ends or executes a program. */
 static const char *live_gone(struct target *target)
 {
     const struct live *live = live_of(target);
@@ -155,8 +155,8 @@ static const char *live_gone(struct target *target)
 }
 
 /*
- * Whether shared memory that was read is still mapped where it was, and what was read of it, from an item on, is the
- * same. If it is not mapped there, the mappings are to be listed again.
+ * Whether the process still maps the shared memory that was read where it was, and whether the bytes that were read,
+ * from item `from` on, are the same. If it does not map it there, the mappings will be listed again.
  */
 static bool shared_unchanged(struct live *live, const struct read_log *log, size_t from)
 {
@@ -182,7 +182,7 @@ static bool live_unchanged(struct target *target, const struct read_log *log, si
     const struct logged_file *differs = live_pages_differing_file(pages, &log->files);
     if (differs)
         live_distrust_file(target, differs->address);
-    /* Last: what was read until now is then of the program that was opened. */
+    /* live_gone() comes last: it shows that everything before it was read from the program that was opened. */
     return !differs && shared_unchanged(live_of(target), log, from) &&
            live_pages_unchanged(pages, target->question, log, from) && !live_gone(target);
 }
@@ -212,7 +212,7 @@ static void live_destroy(struct target *target)
     free(live);
 }
 
-/* What /proc/PID/NAME holds, up to `size` - 1 bytes, NUL-terminated. Returns its length. */
+/* Reads /proc/PID/NAME, at most `size` - 1 bytes, and ends them with a NUL. Returns their number; 0 on failure. */
 static size_t read_proc_file(int pid, const char *name, char *ret, size_t size)
 {
     char path[64];
@@ -232,7 +232,7 @@ static void read_name(int pid, int tid, char *ret, size_t size)
     ret[strcspn(ret, "\n")] = '\0';
 }
 
-/* The id of a thread in its own pid namespace; where that is not known, its id in ours. */
+/* The id of a thread in its own pid namespace or, if that is not known, in ours. */
 static int read_inner_id(int pid, int tid)
 {
     char file[32], status[STATUS_SIZE];
@@ -271,7 +271,7 @@ static bool is_stopped(int pid)
     return proc_status_is_stopped(status);
 }
 
-/* A process that is held is in another state than the one that a signal left it in. */
+/* Stops the process. Asks first whether a signal had stopped it, because that cannot be seen while it is held. */
 static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
 {
     live->was_stopped = is_stopped(live->base.pid);
@@ -327,7 +327,7 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
     if (live->holder.started)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: it is stopped already", target->pid);
     enum cdacq_status status = hold(live, err);
-    if (status >= 0) /* these may be the threads of another program */
+    if (status >= 0) /* the process may have executed another program, whose threads these are */
         status = target_check_gone(target, 0, err);
     if (status < 0) {
         resume(live);
@@ -335,7 +335,7 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
     }
     live_begin_question(target);
     if (!target->partial) {
-        (void)live_list_mappings(target); /* if not, the known ones stay */
+        (void)live_list_mappings(target); /* if it fails, the known ones stay */
     } else if ((status = target_list_mappings(target, err)) < 0) {
         resume(live);
         return status;
@@ -387,7 +387,7 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
     return CDACQ_OK;
 }
 
-/* Fills in what the headers of the program and its auxiliary vector have. */
+/* Sets the ELF machine and the address of the vdso, from the program's header and its auxiliary vector. */
 static void read_program(struct target *target)
 {
     char path[64], auxv[1024];

@@ -11,11 +11,11 @@
 #include "target/mapped_path.h"
 #include "target/proc_status.h"
 
-#define SECOND UINT64_C(1000000000) /* in nanoseconds: mappings are out of date after so long in any case */
+#define SECOND UINT64_C(1000000000) /* nanoseconds after which the mappings are out of date in any case */
 
 DEFINE_VECTOR(mapping_list, struct mapping);
 
-/* The mapping in what was listed, or found one by one and is still known. */
+/* The mapping around an address among those that were listed or found one by one. NULL: none is known. */
 static const struct mapping *known_at(const struct live_mappings *mappings, uint64_t address)
 {
     if (!mappings->target->partial)
@@ -44,7 +44,7 @@ static bool equal_numbers(struct file_number a, struct file_number b)
 DEFINE_HASH_TABLE_FUNCTIONS(files_by_number, struct mapped_file *, struct file_number, number_of, hash_number,
                             equal_numbers);
 
-/* The record of a file that has lost its path since. */
+/* The record of a file that was deleted after its first mapping was seen. NULL: there is none. */
 static struct mapped_file *deleted_file(const struct live_mappings *mappings, const struct proc_map *map)
 {
     if (!mapped_path_is_deleted(map->path) || mapped_path_is_memory(map->path))
@@ -54,8 +54,8 @@ static struct mapped_file *deleted_file(const struct live_mappings *mappings, co
 }
 
 /*
- * The file that a mapping is of. What was mapped at the same place before keeps its record, also if the file's path has
- * another file by now. A file without a record, because there are too many, is ignored.
+ * The record of a mapping's file. A file that was mapped at the same place before keeps its record, even if another
+ * file has its path by now. NULL: there are too many files, and this one has no record.
  */
 static struct mapped_file *file_of(struct live_mappings *mappings, const struct proc_map *map)
 {
@@ -74,7 +74,7 @@ static struct mapped_file *file_of(struct live_mappings *mappings, const struct 
     if (file && !file->inode && map->inode) {
         file->device = map->device;
         file->inode = map->inode;
-        (void)files_by_number_insert(&mappings->files, file, NULL); /* else it is not found once it is deleted */
+        (void)files_by_number_insert(&mappings->files, file, NULL); /* without it, a deleted file is not found */
     }
     return file;
 }
@@ -93,7 +93,7 @@ static struct mapping mapping_of(const struct proc_map *map, struct mapped_file 
     };
 }
 
-/* Appends the mappings of a listing, which are in the order of their addresses. False: out of memory. */
+/* Appends the mappings of a listing, which has them in the order of their addresses. False: out of memory. */
 static bool take_listing(struct live_mappings *mappings, struct proc_maps *maps, struct mapping_list *ret)
 {
     struct proc_map map;
@@ -111,7 +111,7 @@ static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
            a->may_execute == b->may_execute && a->is_shared == b->is_shared && a->file == b->file;
 }
 
-/* Takes the mappings, and leaves an empty list, unless they are those that are known. False: out of memory. */
+/* Takes over the mappings if they differ from the known ones, and leaves *list empty then. False: out of memory. */
 static bool take_mappings(struct target *target, struct mapping_list *list)
 {
     bool same = target->mappings && list->count == target->mapping_count;
@@ -124,7 +124,7 @@ static bool take_mappings(struct target *target, struct mapping_list *list)
     target->mappings = list->items;
     target->mapping_count = list->count;
     target_sort_mappings(target);
-    if (!mapped_files_index(target)) { /* the files point to the old ones, which stay */
+    if (!mapped_files_index(target)) { /* the files still refer to the old mappings, so these stay */
         target->mappings = old;
         target->mapping_count = old_count;
         return false;
@@ -135,7 +135,7 @@ static bool take_mappings(struct target *target, struct mapping_list *list)
     return true;
 }
 
-/* The process's size in pages, as statm has it; 0 if it is not known. */
+/* The size of the process's memory in pages, from statm; 0 if it is not known. */
 static uint64_t size_of(const struct live_mappings *mappings)
 {
     char text[128];
@@ -144,7 +144,7 @@ static uint64_t size_of(const struct live_mappings *mappings)
     return strtoull(text, NULL, 10);
 }
 
-/* What is found out from now on is as old as this. */
+/* Notes when, and at which size of the process, the mappings that are read next were read. */
 static void note_age(struct live_mappings *mappings)
 {
     mappings->size = size_of(mappings);
@@ -210,7 +210,7 @@ bool live_mappings_are_due(const struct live_mappings *mappings)
 void live_mappings_refresh(struct live_mappings *mappings)
 {
     if (!mappings->target->partial) {
-        (void)live_mappings_list(mappings); /* if not, the known ones stay */
+        (void)live_mappings_list(mappings); /* if it fails, the known ones stay */
         return;
     }
     note_age(mappings);
@@ -223,7 +223,7 @@ void live_mappings_expire(struct live_mappings *mappings)
     mappings->time = 0;
 }
 
-/* Lists all, if the kernel allows it, and finds an address in the list. */
+/* Lists all mappings, if possible, and finds an address in the list. */
 static const struct mapping *listed_at(struct live_mappings *mappings, uint64_t address)
 {
     return live_mappings_list(mappings) == CDACQ_OK ? target_mapping_at(mappings->target, address) : NULL;
@@ -241,7 +241,7 @@ const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t 
     if (!proc_maps_file_at(mappings->file, address, mappings->name, &map))
         return NULL;
     struct mapped_file *file = file_of(mappings, &map);
-    if (!file) { /* too many are known: a listing finds those that have no mapping any more, which makes room */
+    if (!file) { /* too many files are known: a listing forgets those without a mapping, which makes room */
         (void)live_mappings_list(mappings);
         return listed_at(mappings, address);
     }
@@ -250,7 +250,7 @@ const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t 
     return found;
 }
 
-/* A file that is loaded has code, and fewer mappings have code than have none. */
+/* Looks only at mappings that can be executed: every loaded file has one, and most mappings are of other kinds. */
 const struct mapping *live_mappings_next_loaded(struct live_mappings *mappings, bool (*accepts)(const char *path),
                                                 uint64_t *position)
 {
@@ -265,7 +265,7 @@ const struct mapping *live_mappings_next_loaded(struct live_mappings *mappings, 
         first = map.offset <= map.begin ? live_mappings_at(mappings, map.begin - map.offset) : NULL;
         is_found = first && !first->offset && strcmp(first->path, map.path) == 0;
         if (is_found && first->begin < *position)
-            first = NULL; /* the code has several mappings */
+            first = NULL; /* another mapping of the same file's code was visited before */
         else if (is_found)
             *position = map.end;
     }

@@ -5,13 +5,13 @@
 #include <sys/uio.h>
 
 enum {
-    READ_AHEAD = 8,           /* pages of one call, if the page before the first was read */
-    CHECK_VECTORS = 1000,     /* of one call; the kernel takes 1,024 */
-    CHECK_BYTES = 256 * 1024, /* of one call */
-    FILE_VECTORS = 128,       /* lines of files of one call */
+    READ_AHEAD = 8,           /* pages that one call reads at most; one if the page before it was not read */
+    CHECK_VECTORS = 1000,     /* parts of pages that one call reads again; the kernel takes 1,024 */
+    CHECK_BYTES = 256 * 1024, /* bytes that one call reads again */
+    FILE_VECTORS = 128,       /* lines of files that one call compares */
 };
 
-/* Memory whose pages exist already: that is cheaper than a fault for each page. */
+/* Memory for pages. The kernel makes all of it at once, which is cheaper than a fault for each page. */
 struct live_slab {
     struct live_slab *next;
     uint8_t *bytes;
@@ -20,11 +20,11 @@ struct live_slab {
 
 enum {
     SLAB_FIRST = 40 * PAGE_SIZE,
-    SLAB_NEXT = 512 * PAGE_SIZE, /* a huge page on most machines, whose parts are made at once */
+    SLAB_NEXT = 512 * PAGE_SIZE, /* a huge page on most machines */
 };
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14; before, each page is made when it is first written to */
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels make each page when it is first written to */
 #endif
 
 static struct live_slab *add_slab(struct live_pages *pages, size_t size)
@@ -88,7 +88,7 @@ static bool is_read(const struct live_page *page, uint64_t now)
 /* Pages that are read with one call. */
 struct batch {
     struct iovec local[READ_AHEAD], remote[READ_AHEAD];
-    bool taken[READ_AHEAD]; /* the memory is new */
+    bool taken[READ_AHEAD]; /* the page of `local` is new, and is given back if nothing is read into it */
     unsigned count;
 };
 
@@ -108,7 +108,7 @@ static bool batch_add(struct live_pages *pages, uint64_t now, uint64_t address, 
     return true;
 }
 
-/* Notes what became of a page. */
+/* Notes the bytes of a page, or with NULL that it is missing. Returns NULL when out of memory. */
 static struct live_page *note_page(struct live_pages *pages, uint64_t now, uint64_t address, uint8_t *bytes)
 {
     struct live_page *page = live_page_table_insert(&pages->table, (struct live_page){.address = address}, NULL);
@@ -121,7 +121,10 @@ static struct live_page *note_page(struct live_pages *pages, uint64_t now, uint6
     return page;
 }
 
-/* Reads the page at `address`, and those after it if the one before was read. NULL if it is missing. */
+/*
+ * Reads the page at `address`, and further ones if those before it were read, because memory is often read in order.
+ * NULL: the page is missing.
+ */
 static const struct live_page *fetch(struct live_pages *pages, uint64_t now, uint64_t address)
 {
     struct batch batch = {.count = 0};
@@ -162,7 +165,7 @@ bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, str
 
 /* ---- Reading again ---- */
 
-/* Reads of a log, a page at a time. */
+/* A part of a logged read that lies in one page. */
 struct piece {
     const struct logged_read *item;
     uint64_t done; /* bytes of the item in earlier pieces */
@@ -170,10 +173,10 @@ struct piece {
     uint32_t begin, end;
 };
 
-/* The next piece of the items before `end`; `piece` is {items} at first. */
+/* Steps to the next piece of the items before `end`. At first, only `item` is set. False: there are no more. */
 static bool next_piece(struct piece *piece, const struct logged_read *end)
 {
-    while (piece->item < end && (piece->item->bytes || piece->done == piece->item->size)) { /* not of shared memory */
+    while (piece->item < end && (piece->item->bytes || piece->done == piece->item->size)) { /* skips shared memory */
         piece->item++;
         piece->done = 0;
     }
@@ -187,7 +190,7 @@ static bool next_piece(struct piece *piece, const struct logged_read *end)
     return true;
 }
 
-/* Lists the pages that hold what was read. False if one of them is not there any more, or memory runs out. */
+/* Lists the pages that hold what was read. False if the copy of one is no longer there, or when out of memory. */
 static bool list_pages(struct live_pages *pages, uint64_t now, const struct read_log *log, size_t from)
 {
     struct checked_pages *checked = &pages->checked;
@@ -237,7 +240,7 @@ static size_t read_again(struct live_pages *pages, size_t from)
     return n == (ssize_t)size ? count : 0;
 }
 
-/* Whether the items hold on the pages [from, to) of the list: other bytes of these pages may have changed. */
+/* Whether all items in the pages [from, to) of the list are unchanged. The bytes between items may have changed. */
 static bool items_hold(struct live_pages *pages, const struct read_log *log, size_t first, size_t from, size_t to)
 {
     struct piece piece = {.item = log->reads.items + first};

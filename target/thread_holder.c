@@ -20,7 +20,7 @@
 #include "target/threads.h"
 
 enum {
-    STOP_ROUNDS = 64, /* each stops all threads seen so far; only running threads create new ones */
+    STOP_ROUNDS = 64, /* each stops all threads that are listed; only threads that still run create new ones */
     STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
     REFUSAL_SIZE = 128,
 };
@@ -39,7 +39,7 @@ static void wait_for(sem_t *semaphore)
         ;
 }
 
-/* Whether a thread has ended: a thread group leader stays listed until all its threads have ended. */
+/* Whether a thread has ended. The first thread of a process stays listed until all others have ended. */
 static bool has_ended(int pid, pid_t tid)
 {
     char path[64], stat[512];
@@ -110,7 +110,7 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
     }
     if (!WIFSTOPPED(status))
         return CDACQ_OK;
-    /* Either our stop, with an event in the high byte, or a signal, which must not be lost. */
+    /* This is either the stop above, with an event in the high bytes, or a signal, which must not be lost. */
     int signal = status >> 16 ? 0 : WSTOPSIG(status);
     (void)held_threads_append(&holder->held, (struct held_thread){tid, signal}); /* there is room for all */
     (void)thread_ids_insert(&holder->ids, (uint64_t)tid, NULL);
@@ -154,7 +154,7 @@ static bool list_threads(struct thread_holder *holder)
     if (!threads_reserve(holder->list, holder->held.count))
         return false;
     for (size_t i = 0; i < holder->held.count; i++) {
-        uint8_t registers[64 * 8]; /* more than any machine has in this set */
+        uint8_t registers[64 * 8]; /* more than any machine has in NT_PRSTATUS */
         struct iovec whole = {registers, sizeof registers};
         pid_t tid = holder->held.items[i].tid;
         if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) == 0)
@@ -199,7 +199,7 @@ enum cdacq_status thread_holder_hold(struct thread_holder *holder, int pid, stru
     holder->began = monotonic_ns();
     sem_init(&holder->settled, 0, 0);
     sem_init(&holder->wake, 0, 0);
-    sigfillset(&all); /* signals are left to the process's other threads */
+    sigfillset(&all); /* the caller's other threads handle signals, not the holder */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     holder->started = pthread_create(&holder->thread, NULL, holder_main, holder) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
