@@ -1,8 +1,8 @@
 /*
- * deadlocks.c: cycles in the graph of threads and tasks. A thread waits for the thread that holds its lock or that it
- * joins, or for a task; a task waits for the thread that runs it, or for another task. Each strongly connected part of
- * the graph is one deadlock, shown by a shortest cycle in it. A wait that is known to end by itself is no edge. All
- * steps are linear in the number of edges.
+ * deadlocks.c: finds cycles in the graph of threads and tasks. A thread waits for another thread (that holds its lock,
+ * that it joins, or that runs a static constructor) or for a task. A task waits for the thread that runs it, or for
+ * another task. Each strongly connected part of the graph is one deadlock, shown by a shortest cycle in it. A wait that
+ * is known to end by itself is no edge. All steps are linear in the number of edges.
  */
 #include "src/api/wait_graph.h"
 
@@ -18,7 +18,7 @@ struct node {
     uint32_t number, low; /* of Tarjan's algorithm; 0: not visited */
     uint32_t next;        /* the edge to follow next */
     uint32_t part;        /* the strongly connected part; 0: not known */
-    uint32_t from;        /* of the search for a cycle: the node before, plus 1 */
+    uint32_t from;        /* the node from which the search for a cycle came, plus 1 */
     bool on_stack;
 };
 
@@ -33,7 +33,7 @@ struct cycles {
 
 /* ---- The graph ---- */
 
-enum { NO_NODE = UINT32_MAX }; /* memory does not suffice */
+enum { NO_NODE = UINT32_MAX }; /* out of memory */
 
 static uint32_t task_node(struct cycles *c, uint64_t task)
 {
@@ -177,7 +177,7 @@ static uint32_t find_cycle(struct cycles *c, uint32_t start)
                 for (uint32_t back = node; back != start; back = c->nodes[back].from - 1)
                     c->path[++length] = back;
                 c->path[0] = start;
-                for (uint32_t k = 1; k <= length / 2; k++) { /* they were found from the last to the first */
+                for (uint32_t k = 1; k <= length / 2; k++) { /* the path was followed back, so it is reversed */
                     uint32_t swap = c->path[k];
                     c->path[k] = c->path[length + 1 - k];
                     c->path[length + 1 - k] = swap;

@@ -1,12 +1,12 @@
 /*
- * lock.c: a single lock of cdacq/lock.h.
+ * lock.c: cdacq_session_get_lock, which reads a single lock. A graph without threads recognises the object's type.
  */
 #include "contracts/thread.h"
 #include "src/api/question.h"
 #include "src/api/wait_graph.h"
 #include "util/sized.h"
 
-/* Adds what the list of Threads knows of the owner. */
+/* Fills in the ids of the owner that the lock itself does not have, from the list of Threads. */
 static void find_owner(struct cdacq_session *session, struct cdacq_lock *lock)
 {
     struct thread_list list = {0};

@@ -1,7 +1,7 @@
 /*
- * task_chains.c: which task waits for which. A running task is followed along its continuations: whatever they complete
- * or run has to wait for it. From a task that does not run, the state machine of its async method leads to what it
- * awaits: a task, or another source of a value.
+ * task_chains.c: which task waits for which. The continuations of a running task lead to the tasks that wait for it:
+ * those that the continuations complete or run. The state machine of a task that does not run leads to what its async
+ * method awaits: a task, or another source of a value.
  */
 #include "contracts/threading/async_method.h"
 #include "src/api/wait_graph.h"
@@ -20,7 +20,7 @@ static bool is_active(struct cdacq_wait_graph *graph, uint64_t task)
     return task_read_status(&graph->types, task, &status) && !task_is_completed(status);
 }
 
-/* Notes that `task` waits for `other`. False: it is known, or there are too many. */
+/* Notes that `task` waits for `other`. Returns whether that is the first task it is known to wait for. */
 static bool link_task(struct cdacq_wait_graph *graph, uint64_t task, uint64_t other)
 {
     const struct task_link link = {.waiter = task, .other = other};
@@ -52,7 +52,7 @@ static bool is_cancellable(struct cdacq_wait_graph *graph, uint64_t task)
 static bool follow(void *context, uint64_t object, enum threading_type type)
 {
     struct following *following = context;
-    /* A task that the first of several completes, or a cancellation does, waits for none of them alone. */
+    /* A task that the first of several tasks or a cancellation completes does not wait for this task alone. */
     if ((type == THREADING_TASK || type == THREADING_ALL) && !is_cancellable(following->graph, object))
         (void)link_task(following->graph, object, following->waiter);
     return following->graph->links.count < RUNNING_TASKS_MAX;
@@ -80,7 +80,7 @@ void graph_link_tasks(struct cdacq_wait_graph *graph)
         if (added)
             follow_task(graph, run.waiter);
     }
-    /* The list grows while it is read; each task is followed when it is linked first. */
+    /* The list grows while it is read. Each task is followed once: at its first link. */
     for (size_t i = 0; i < graph->links.count; i++) {
         const struct task_link link = graph->links.items[i];
         const struct task_link *first = task_table_find(&graph->awaits, link.waiter);
@@ -90,8 +90,8 @@ void graph_link_tasks(struct cdacq_wait_graph *graph)
 }
 
 /*
- * The thread that runs a task or an async iterator. The thread runs the box of the iterator, to which the iterator is
- * linked then. NULL: none is known.
+ * The thread that runs a task or an async iterator. NULL: none is known. A thread runs an iterator by its box, so the
+ * iterator is linked to the box: a deadlock then goes through both.
  */
 static const struct task_link *runner_of(struct cdacq_wait_graph *graph, uint64_t task)
 {
@@ -128,7 +128,7 @@ static bool leads_to(void *context, uint64_t task, uint64_t object)
     return graph_task_leads_to(context, task, object);
 }
 
-/* What a task waits for, and that is not complete; 0: nothing is known, or something else may complete it. */
+/* What a task waits for, and nothing else completes it; 0: that is not known, or something else may complete it. */
 static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
 {
     const struct task_link *link = task_table_find(&graph->awaits, task);
@@ -145,7 +145,7 @@ static uint64_t next_task(struct cdacq_wait_graph *graph, uint64_t task)
     return awaited;
 }
 
-/* Whether what the method of a task awaited has completed. Its state machine keeps that until the method goes on. */
+/* Whether what a task's method awaited has completed. The state machine refers to it until the method goes on. */
 static bool has_pending_continuation(struct cdacq_wait_graph *graph, uint64_t task)
 {
     struct async_method method;
@@ -185,14 +185,14 @@ void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait 
     object_indices_deinit(&seen);
 }
 
-/* ---- All that a wait depends on ---- */
+/* ---- Everything that a wait depends on ---- */
 
-/* Tasks that are to be followed to what they wait for, each once. */
+/* Tasks that will be followed to what they wait for, each once. */
 struct pending {
     struct cdacq_wait_graph *graph;
     struct pending_tasks tasks;
     struct object_indices seen;
-    uint64_t all; /* the task whose tasks are being added; 0: a thread waits for them */
+    uint64_t all; /* the Task.WhenAll whose tasks are being added; 0: a thread waits for these tasks itself */
 };
 
 static bool add_pending(struct pending *pending, uint64_t task)

@@ -1,5 +1,5 @@
 /*
- * task_leads.c: the continuations of tasks, each task's read once.
+ * task_leads.c: from a continuation to its task. The continuations of each task are read once and remembered.
  */
 #include "src/api/wait_graph.h"
 

@@ -1,5 +1,5 @@
 /*
- * thread_times.c: how much processor time each thread of a process has used. Source: proc(5); Linux
+ * thread_times.c: reads how much processor time each thread of a process has used. Source: proc(5); Linux
  * Documentation/scheduler/sched-stats.rst.
  */
 #include <dirent.h>
@@ -29,7 +29,7 @@ static bool read_thread_file(int task, const char *tid, const char *name, char *
     return n > 0;
 }
 
-/* To a tick of the kernel's clock: what every kernel has. */
+/* Reads a time that is exact to a tick of the kernel's clock, usually 10 ms. Every kernel has it. */
 static bool read_ticks(int task, const char *tid, uint64_t *ret)
 {
     char text[1024];
@@ -46,7 +46,7 @@ static bool read_ticks(int task, const char *tid, uint64_t *ret)
     return true;
 }
 
-/* In nanoseconds, if the kernel counts them (CONFIG_SCHED_INFO). One that does not writes zeros. */
+/* Reads a time in nanoseconds, or in ticks if the kernel does not count these (CONFIG_SCHED_INFO) and writes zeros. */
 static bool read_time(int task, const char *tid, uint64_t *ret)
 {
     char text[128];

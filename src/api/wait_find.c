@@ -1,7 +1,7 @@
 /*
- * wait_find.c: what a thread waits for, from what the runtime says it is blocked on and from the objects in its frames.
- * The object of a wait is exact where two things agree: the monitor on which the runtime blocks the thread is that of
- * the event or semaphore in the frame, and the event is the continuation of the task.
+ * wait_find.c: finds what a thread waits for, from the monitor that the runtime blocks it on and from the objects in
+ * its frames. The object of a wait is confirmed if the two agree: the monitor belongs to the event or semaphore in the
+ * frame, and the event is a continuation of the task.
  */
 #include "contracts/objects/sync_block.h"
 #include "contracts/stack_walk/explicit_frame.h"
@@ -15,7 +15,7 @@ struct blocked {
     bool known; /* the runtime describes what threads are blocked on */
     bool is_blocked;
     struct thread_blocking blocking;
-    uint64_t object; /* whose monitor it is; 0: not known */
+    uint64_t object; /* the object that the monitor belongs to; 0: not known */
 };
 
 static struct blocked read_blocked(struct cdacq_wait_graph *graph, uint64_t thread)
@@ -60,7 +60,7 @@ static void set_object(struct cdacq_wait *wait, enum cdacq_wait_kind kind, const
     wait->by = !candidate->object ? CDACQ_WAIT_BY_NOTHING : confirmed ? CDACQ_WAIT_BY_STATE : candidate->by;
 }
 
-/* ---- Waits by kind. False: it has ended, and the thread only has to notice. ---- */
+/* ---- Waits by kind. False: the wait is over, but the thread has not noticed yet. ---- */
 
 /* Whether the last thread itself runs the task. */
 static bool is_own_task(const struct cdacq_wait_graph *graph, uint64_t task)
@@ -102,7 +102,7 @@ static bool wait_for_event(struct cdacq_wait_graph *graph, const struct blocked 
     return true;
 }
 
-/* A Lock blocks its threads by an event: the handle of the event shows that it is the right one. */
+/* A Lock blocks its threads by an event. If the thread waits for the handle of that event, the Lock is confirmed. */
 static bool wait_for_lock(struct cdacq_wait_graph *graph, struct cdacq_wait *wait)
 {
     struct wait_candidate lock = candidate_of(&graph->current, WAIT_ROLE_LOCK);
@@ -120,7 +120,7 @@ static bool wait_for_reader_writer(struct cdacq_wait_graph *graph, struct graph_
     return true;
 }
 
-/* .NET 8 and 9 keep the reference that a call of the runtime needs in a Frame. */
+/* The object that a thread passed to the runtime; 0: not known. .NET 8 and 9 keep the reference in a Frame. */
 static uint64_t object_of_frame(struct cdacq_wait_graph *graph, uint64_t thread)
 {
     uint64_t objects[FRAME_OBJECTS_MAX];
@@ -159,14 +159,14 @@ static bool wait_by_monitor(struct cdacq_wait_graph *graph, const struct blocked
     return true;
 }
 
-/* Where the runtime does not say which monitor it is: the frame of the method has the object. */
+/* Finds a wait from the frames alone, if the runtime does not say that the thread is blocked on a monitor. */
 static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *blocked, uint64_t thread,
                          struct graph_wait *found)
 {
     const struct current_thread *current = &graph->current;
     struct cdacq_wait *wait = &found->wait;
     struct wait_candidate candidate;
-    if (has_role(current, WAIT_ROLE_LOCK) && has_role(current, WAIT_ROLE_HANDLE)) /* else it spins */
+    if (has_role(current, WAIT_ROLE_LOCK) && has_role(current, WAIT_ROLE_HANDLE)) /* otherwise it spins */
         return wait_for_lock(graph, wait);
     if (has_role(current, WAIT_ROLE_READER_WRITER) && has_role(current, WAIT_ROLE_HANDLE)) /* likewise */
         return wait_for_reader_writer(graph, found);
@@ -204,7 +204,7 @@ static enum graph_answer can_be_cancelled(const struct current_thread *current, 
     case CDACQ_WAIT_SEMAPHORE:
         return current->token;
     case CDACQ_WAIT_PULSE:
-    case CDACQ_WAIT_HANDLE: /* a method of the framework can have a token that pulses the object, or sets a handle */
+    case CDACQ_WAIT_HANDLE: /* a method of the framework can have a token that pulses the object or sets the handle */
         return current->framework_waits || !wait->object ? GRAPH_UNKNOWN : GRAPH_NO;
     case CDACQ_WAIT_ENTER:
     case CDACQ_WAIT_JOIN:
@@ -215,6 +215,7 @@ static enum graph_answer can_be_cancelled(const struct current_thread *current, 
     return GRAPH_NO;
 }
 
+/* Finds out whether the wait ends by itself: by a timeout or a CancellationToken. */
 static void find_end(const struct current_thread *current, struct cdacq_wait *wait)
 {
     enum graph_answer timed = wait->has_timeout ? wait->timeout >= 0 ? GRAPH_YES : GRAPH_NO : current->timed;
@@ -228,7 +229,7 @@ static void find_end(const struct current_thread *current, struct cdacq_wait *wa
                                                                  : CDACQ_ENDLESS_UNKNOWN;
 }
 
-/* The thread that ran Main waits in the runtime, without managed code. */
+/* The thread that ran Main waits in the runtime, so no frame of managed code shows it; the thread's state does. */
 static bool wait_for_foreground(struct cdacq_wait *wait)
 {
     wait->kind = CDACQ_WAIT_FOREGROUND;
@@ -259,7 +260,7 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
                                       : wait_by_role(graph, &blocked, thread->address, &found);
     find_end(&graph->current, &found.wait);
     bool has_timeout = found.wait.has_timeout && found.wait.timeout >= 0;
-    if (has_timeout && graph->current.framework_waits) /* the method that the program called may go on */
+    if (has_timeout && graph->current.framework_waits) /* the framework's method may wait again after it */
         found.wait.has_timeout = false;
     struct graph_wait *wait = waits ? graph_waits_append_items(&graph->waits, 1) : NULL;
     if (wait)

@@ -1,6 +1,6 @@
 /*
- * wait_frames.c: the objects that a frame refers to: by the slots that its GC info names or, where that does not say,
- * by its words.
+ * wait_frames.c: finds the objects that a frame refers to: in the slots that its GC info names or, if that does not
+ * help, in all its words.
  */
 #include "contracts/objects/sync_block.h"
 #include "contracts/stack_walk/explicit_frame.h"
@@ -10,10 +10,10 @@
 #include "src/api/wait_graph.h"
 
 enum {
-    SCAN_WORDS_MAX = 256, /* of a frame */
-    SITES_MAX = 64 * 1024,
-    SLOTS_MAX = 1 << 20,    /* of all sites; the frames of others are searched */
-    FUEL_SLOTS = 20 * 1000, /* of one frame's GC info */
+    SCAN_WORDS_MAX = 256,   /* words of a frame that are searched */
+    SITES_MAX = 64 * 1024,  /* program counters; frames at others are ignored */
+    SLOTS_MAX = 1 << 20,    /* slots of all sites; frames at further sites are searched */
+    FUEL_SLOTS = 20 * 1000, /* for one frame's GC info */
 };
 
 /* ---- Sites ---- */
@@ -76,8 +76,8 @@ uint64_t graph_innermost_frame(struct cdacq_wait_graph *graph, uint64_t thread)
 }
 
 /*
- * The role of the native function that the code of `frame` has called itself: the compiler may have inlined the method
- * that calls it, such as Thread.Join. The runtime's Frame names the function and has to be that of this very call.
+ * The role of a native function that the code of `frame` has called: the compiler may have inlined the method that
+ * calls it, such as Thread.Join, into this code. The runtime's Frame names the function. It has to lead back to `frame`.
  */
 static enum wait_role role_of_call(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
 {
@@ -112,7 +112,7 @@ static bool read_slot(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     bool needs_register = slot->base == GC_SLOT_REGISTER || slot->base == GC_SLOT_FRAME;
     if (needs_register && !(registers && registers->known >> slot->number & 1))
         return false;
-    /* The slots of a method's frame are at other places for its funclets, except by the frame register. */
+    /* A funclet has another stack pointer than its method: only slots by the frame register are where the info says. */
     if (frame->kind == CDACQ_FRAME_FUNCLET && slot->base != GC_SLOT_FRAME)
         return false;
     uint64_t base = slot->base == GC_SLOT_CALLER_SP ? frame->cfa : frame->sp;
@@ -125,7 +125,7 @@ static bool read_slot(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     return base && read_word(graph, base + (uint64_t)(int64_t)slot->offset, ret);
 }
 
-/* A WaitHandle that has the SafeWaitHandle in use, in the frame of the wait or in that of its caller. */
+/* Takes a WaitHandle if it has the SafeWaitHandle that the thread waits for. The caller's frame can hold it, too. */
 static void take_wait_handle(struct cdacq_wait_graph *graph, uint64_t object, enum threading_type type)
 {
     struct current_thread *current = &graph->current;
@@ -143,7 +143,7 @@ static void take_candidate(struct wait_candidate *candidate, uint64_t object, en
         candidate->ambiguous = true;
 }
 
-/* A lock that the thread holds and whose object its frame refers to. */
+/* Adds the lock of an object in a frame if the thread may hold it. The runtime has no list of such locks. */
 static void take_held(struct cdacq_wait_graph *graph, uint64_t object, enum threading_type type)
 {
     const struct graph_thread *thread = graph_last_thread(graph);
@@ -155,7 +155,7 @@ static void take_held(struct cdacq_wait_graph *graph, uint64_t object, enum thre
         (void)graph_add_lock(graph, object);
 }
 
-/* A task that the thread runs. */
+/* Notes a task that the thread runs. */
 static void take_run(struct cdacq_wait_graph *graph, uint64_t task)
 {
     bool full = graph->runs.count >= RUNNING_TASKS_MAX;
@@ -169,8 +169,8 @@ static void take_run(struct cdacq_wait_graph *graph, uint64_t task)
 }
 
 /*
- * How the C library waits on behalf of the runtime, by the name of its function. musl waits without end by the function
- * for a timeout, so only the files of glibc count.
+ * Whether the C library waits with a timeout, by the name of its function. Only files of glibc count: in musl, a wait
+ * without a timeout uses the function for one with a timeout.
  */
 static enum graph_answer timed_of(const struct cdacq_frame *frame)
 {
@@ -200,8 +200,9 @@ static enum graph_answer timed_of(const struct cdacq_frame *frame)
 }
 
 /*
- * Whether the frame of a method that waits, and looks at its CancellationToken whenever it wakes up, has a token that
- * can be cancelled: `found` says so, and if all slots were read, that none was found says that it has none.
+ * Notes whether a CancellationToken can end the wait. The methods with these roles look at their token whenever they
+ * wake up, so a slot of their frame refers to its source. `found`: a slot does. If none does, and all slots were read,
+ * the method has no token that can be cancelled.
  */
 static void take_token(struct current_thread *current, enum wait_role role, bool found, bool all_read)
 {
@@ -250,7 +251,7 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
         take_token(current, (enum wait_role)site->role, has_token, all_read);
 }
 
-/* What may be no reference at all. */
+/* Takes a word that may be no reference at all. */
 static void take_word(struct cdacq_wait_graph *graph, uint64_t word, enum wait_role role, struct wait_candidate *ret)
 {
     enum threading_type wanted = wait_role_type(role);
@@ -288,11 +289,11 @@ void graph_read_frame(struct cdacq_wait_graph *graph, const struct cdacq_frame *
     if ((frame->kind != CDACQ_FRAME_MANAGED && frame->kind != CDACQ_FRAME_FUNCLET) || !frame->method)
         return;
     current->left_native = true;
-    if (frame->by == CDACQ_FRAME_BY_GUESS) { /* the frame itself may be none */
+    if (frame->by == CDACQ_FRAME_BY_GUESS) { /* there may be no such frame */
         current->past_wait = true;
         return;
     }
-    /* The frame of a method whose funclet runs: the collector reports the funclet alone. */
+    /* While a funclet runs, the collector reports the references of the funclet's frame, not those of its method's. */
     bool reported = frame->kind == CDACQ_FRAME_MANAGED && current->funclet_method &&
                     frame->method->method_desc == current->funclet_method;
     current->funclet_method = frame->kind == CDACQ_FRAME_FUNCLET ? frame->method->method_desc : 0;

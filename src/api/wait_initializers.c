@@ -1,12 +1,12 @@
 /*
- * wait_initializers.c: threads that wait until another one has run the static constructor of a type. The runtime does
- * not publish for which type a thread waits, but two things agree: one of the words in the frames of the methods that
- * wait is the MethodTable of a type, and another thread runs the static constructor of that very type.
+ * wait_initializers.c: threads that wait for another thread to run the static constructor of a type. The runtime does
+ * not publish which type a thread waits for. Two things that agree show it: a word in the frames of the waiting methods
+ * is the MethodTable of a type, and another thread runs the static constructor of that type.
  */
 #include "contracts/type_system/method_desc.h"
 #include "src/api/wait_graph.h"
 
-enum { INITIALIZER_WORDS_MAX = 1 << 20 }; /* of all threads */
+enum { INITIALIZER_WORDS_MAX = 1 << 20 }; /* words of the frames of all threads */
 
 void graph_take_initializer(struct cdacq_wait_graph *graph, uint64_t method_desc)
 {
@@ -56,7 +56,7 @@ static void add_wait(struct cdacq_wait_graph *graph, size_t waiter, const struct
 void graph_find_initializer_waits(struct cdacq_wait_graph *graph)
 {
     const struct task_links *words = &graph->initializer_words;
-    for (size_t i = 0, next; i < words->count; i = next) { /* those of one thread are next to each other */
+    for (size_t i = 0, next; i < words->count; i = next) { /* the words of one thread are next to each other */
         const struct task_link *found = NULL;
         bool ambiguous = false;
         for (next = i; next < words->count && words->items[next].other == words->items[i].other; next++) {

@@ -1,5 +1,5 @@
 /*
- * wait_names.c: the names of objects' types and of the methods that tasks belong to, each formed once.
+ * wait_names.c: forms the names of objects' types and of the methods that tasks belong to, each once.
  */
 #include "contracts/execution_manager/execution_manager.h"
 #include "contracts/objects/object.h"
@@ -44,7 +44,7 @@ const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object)
     return reader_failed(&reader->raw) ? NULL : graph_method_table_name(graph, method_table);
 }
 
-/* The async method whose state machine a type is, by the machine's MoveNext. */
+/* Writes the name of a state machine's async method, which is what the source spelling calls its MoveNext. */
 static void name_machine(struct cdacq_wait_graph *graph, uint64_t method_table, struct text *text)
 {
     static const char move_next[] = "MoveNext";

@@ -1,5 +1,5 @@
 /*
- * wait_pool.c: what the thread pool does: how many of its workers run work items, how many of these wait, and how many
+ * wait_pool.c: describes the thread pool: how many of its workers run work items, how many of these wait, and how many
  * items are queued. A pool starves if items are queued while every worker that it allows to run is waiting.
  */
 #include "contracts/threading/thread_pool.h"
@@ -22,7 +22,7 @@ void graph_take_pool_object(struct cdacq_wait_graph *graph, uint64_t object, enu
         graph_last_thread(graph)->worker_locals = object;
 }
 
-/* The items of all queues. False if one of them is not known: a part of the number says little. */
+/* Counts the items of all queues. False if one queue cannot be read: a part of the number says little. */
 static bool count_queued(struct cdacq_wait_graph *graph, uint64_t *ret)
 {
     uint64_t count, sum;
@@ -54,7 +54,7 @@ static void count_workers(const struct cdacq_wait_graph *graph, struct cdacq_thr
     }
 }
 
-/* Whether a thread that may be a worker was not counted: its stack could not be walked to its end. */
+/* Whether a thread may be a worker that was not counted, because its stack could not be walked to the end. */
 static bool misses_workers(const struct cdacq_wait_graph *graph)
 {
     for (size_t i = 0; i < graph->threads.count; i++) {
@@ -65,7 +65,7 @@ static bool misses_workers(const struct cdacq_wait_graph *graph)
     return false;
 }
 
-/* The pool keeps workers beyond its goal idle: that there is an idle worker does not mean that an item will be run. */
+/* The pool keeps workers beyond its goal idle, so an idle worker does not mean that a queued item will run. */
 static bool starves(struct cdacq_wait_graph *graph, const struct cdacq_thread_pool *pool)
 {
     uint32_t goal;

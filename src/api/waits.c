@@ -77,7 +77,7 @@ void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
     free(graph);
 }
 
-/* False, and that is noted, if there is no room for it. */
+/* False if there are too many threads or no memory; the graph notes that. */
 static bool append_thread(struct cdacq_wait_graph *graph, const struct graph_thread *thread)
 {
     size_t index = graph->threads.count;
@@ -103,7 +103,7 @@ void cdacq_wait_graph_add_thread(struct cdacq_wait_graph *graph, const struct cd
     sized_copy(&copy, thread, sized_size(thread));
     session_follow(graph->session);
     graph_find_wait(graph);
-    /* The runtime makes the thread one of the background before it lets it wait. */
+    /* The runtime marks the thread that ran Main as a background thread before it lets it wait. */
     const uint32_t has_run_main = CDACQ_THREAD_LEAVES | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING;
     const struct graph_thread item = {
         .address = copy.thread,
@@ -137,16 +137,16 @@ static void index_tid(struct cdacq_wait_graph *graph, uint64_t tid, size_t index
 }
 
 /*
- * Indexes the threads by the ids that the runtime has of them, which are those of the process's own pid namespace. A
- * Thread that belongs to no thread that was added is added without frames: it may hold a lock. It has no id of the
- * kernel if it has ended.
+ * Indexes the threads by the kernel's ids as the runtime knows them: those of the process's own pid namespace. Threads
+ * of the runtime that the caller has not added are added without frames, because they may hold locks. One that has
+ * ended has no id of the kernel.
  */
 static void add_runtime_threads(struct cdacq_wait_graph *graph)
 {
     struct thread_list list;
     size_t added = graph->threads.count, without = 0;
     uint64_t first = 0;
-    if (!added) /* a target without threads says so itself */
+    if (!added) /* cdacq_session_visit_threads says why the target has no threads */
         return;
     reader_begin(&graph->session->reader.raw, FUEL_OPEN);
     thread_list_read(&graph->session->reader, &list);
@@ -183,7 +183,7 @@ static void add_runtime_threads(struct cdacq_wait_graph *graph)
 
 /* ---- Locks ---- */
 
-/* Says how many sync blocks are left out, and why the first one is. */
+/* Notes how many sync blocks could not be read, and why the first one could not. */
 static void note_left_out(struct cdacq_wait_graph *graph, uint32_t count, const struct reader_failure *first)
 {
     struct cdacq_error error;
@@ -192,7 +192,7 @@ static void note_left_out(struct cdacq_wait_graph *graph, uint32_t count, const 
                   count > 1 ? "s" : "", error.message);
 }
 
-/* The monitors that have sync blocks. */
+/* Adds the monitors that have sync blocks. */
 static void read_sync_table(struct cdacq_wait_graph *graph)
 {
     struct field_reader *reader = &graph->session->reader;
@@ -227,7 +227,7 @@ static void name_owners(struct cdacq_wait_graph *graph)
         lock->type = graph_type_name(graph, lock->object);
         int owner = owner_of_lock(graph, lock);
         lock->owner = owner == NO_THREAD ? 0 : graph->threads.items[owner].address;
-        if (owner == NO_THREAD) /* it has ended; the id that the lock has of it remains */
+        if (owner == NO_THREAD) /* it has ended; the id that the lock itself has remains */
             continue;
         lock->owner_id = graph->threads.items[owner].managed_id;
         lock->owner_tid = graph->threads.items[owner].tid;
@@ -236,7 +236,7 @@ static void name_owners(struct cdacq_wait_graph *graph)
 
 /* ---- Waits ---- */
 
-/* The thread that a lock's owner is, if the wait is for that; NO_THREAD. */
+/* The owner of the lock that a thread waits for; NO_THREAD if it does not wait for the owner, or none is known. */
 static int owner_of(struct cdacq_wait_graph *graph, struct graph_wait *wait)
 {
     int64_t index = wait->wait.object ? graph_add_lock(graph, wait->wait.object) : -1;
@@ -251,6 +251,7 @@ static int owner_of(struct cdacq_wait_graph *graph, struct graph_wait *wait)
     return owner_of_lock(graph, lock);
 }
 
+/* The thread that is joined; NO_THREAD if it is not known. */
 static int joined_by(struct cdacq_wait_graph *graph, const struct graph_wait *wait)
 {
     uint64_t thread;
@@ -288,9 +289,9 @@ static void describe_waits(struct cdacq_wait_graph *graph)
         else if (wait.wait.kind == CDACQ_WAIT_FOREGROUND)
             wait.blocker = last_foreground_thread(graph);
         if (wait.wait.kind == CDACQ_WAIT_ENTER && wait.blocker == wait.thread)
-            continue; /* it has entered */
+            continue; /* the thread has entered the lock */
         if (wait.wait.kind == CDACQ_WAIT_HANDLE && graph->threads.items[wait.thread].serves_pool)
-            continue; /* it is idle: the handles tell it that there is something to do */
+            continue; /* the thread is idle: it waits for something to do */
         if (wait.wait.kind == CDACQ_WAIT_INITIALIZER)
             wait.wait.type = graph_method_table_name(graph, wait.wait.object);
         else if (wait.wait.object)
