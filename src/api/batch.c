@@ -1,12 +1,12 @@
 /*
- * batch.c: looks up many addresses in one call. What their records and indexes lie in is seldom in the cache, so it is
- * fetched for several addresses together. Answers about a running process are checked hundreds at a time.
+ * batch.c: looks up many addresses in one call. Their records and indexes are seldom in the processor's cache, so they
+ * are fetched for several addresses together. Answers about a running process are checked hundreds at a time.
  */
 #include "src/api/session.h"
 #include "util/sized.h"
 
 enum {
-    MANY = 32,    /* addresses of one call, from which on it uses indexes */
+    MANY = 32,    /* addresses: a call with so many or more uses indexes */
     CHUNK = 512,  /* addresses of a running process whose answers are checked together */
     FETCHED = 32, /* records that are on their way to the cache together */
 };
@@ -22,14 +22,14 @@ static void put(struct cdacq_method *ret, size_t stride, size_t i, const struct 
     sized_copy(element, method, sizeof *method);
 }
 
-/* Lets the processor fetch a record, or nothing for NULL. */
+/* Has the processor fetch a record. Does nothing for NULL. */
 static inline void prefetch_record(const struct method_record *record)
 {
     for (size_t at = 0; record && at < sizeof *record; at += LINE_SIZE)
         __builtin_prefetch((const char *)record + at);
 }
 
-/* The answers from `from` on, of a process that has ended. */
+/* Makes the answers from `from` on errors: the process has ended. */
 static void end_answers(struct cdacq_session *session, const uint64_t *ips, size_t from, size_t count,
                         struct cdacq_method *ret, size_t stride)
 {
@@ -42,7 +42,7 @@ static void end_answers(struct cdacq_session *session, const uint64_t *ips, size
     }
 }
 
-/* Addresses of a running process, and where their answers go. */
+/* Addresses in a running process, and the array for their answers. */
 struct running_batch {
     const uint64_t *ips;
     bool many;

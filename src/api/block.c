@@ -34,15 +34,15 @@ static struct field_reader *begin(struct cdacq_session *session)
     return begin_with(session, FUEL_LOOKUP);
 }
 
-/* The same for a list of all heaps. */
+/* The same with fuel for a list of all heaps. */
 static struct field_reader *begin_long(struct cdacq_session *session)
 {
     return begin_with(session, FUEL_INDEX);
 }
 
 /*
- * Sets `answered` to an expression, which reads the target; again as long as a running process changes what it has
- * read. A macro, because each call of this file evaluates another expression.
+ * Sets `answered` to the value of an expression that reads the target. Evaluates it again as long as a running process
+ * changes what it has read. This is a macro because each call of this file evaluates another expression.
  */
 #define ANSWER(session, answered, expression)                         \
     do {                                                              \
@@ -226,7 +226,7 @@ enum cdacq_status cdacq_block_get_stack_parameter_size(const struct cdacq_block 
     return finish(session, answered, block.ip, "the method's GC info is not known", err);
 }
 
-/* Adds the module of the clause's token, and whether the clause catches everything, where they are known. */
+/* Adds the module of the clause's token, and whether the clause catches everything, if they are known. */
 static void describe_handler(struct cdacq_session *session, const struct code_block *block,
                              struct cdacq_exception_clause *clause)
 {
@@ -241,7 +241,7 @@ static void describe_handler(struct cdacq_session *session, const struct code_bl
     const struct module *module = is_same ? record->module : NULL;
     if (clause->class_token && module)
         clause->module = module->address;
-    reader_begin(&session->reader.raw, FUEL_LOOKUP); /* no new question, which may free the module */
+    reader_begin(&session->reader.raw, FUEL_LOOKUP); /* not a new question, which could free the module */
     if (!clause_is_catch_all(&session->reader, module, clause, &is_catch_all))
         return;
     clause->is_catch_all = is_catch_all;

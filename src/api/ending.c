@@ -94,7 +94,7 @@ static bool is_hidden(struct ending *ending, uint64_t method_desc)
     return slot->hidden;
 }
 
-/* The first frame that is neither of the C or C++ library nor a signal's shows who called abort(). */
+/* Whether a frame is of the C library or a signal. The first frame that is neither, nor of C++, called abort(). */
 static bool is_of_libc(const struct cdacq_frame *frame)
 {
     const char *base = frame->module ? path_basename(frame->module) : "";
@@ -108,15 +108,15 @@ static bool is_of_cplusplus(const struct cdacq_frame *frame)
     return strncmp(base, "libstdc++.so", 12) == 0 || strncmp(base, "libgcc_s.so", 11) == 0;
 }
 
-/* abort() sends its signal to the thread that calls it. kill() is called from anywhere. `sender`: 0 if not known. */
+/* Whether a signal can come from abort(), which sends it to its own thread; kill() does not. `sender`: 0 if unknown. */
 static bool is_of_abort(int pid, int code, int sender)
 {
     return !sender || (code == SI_TKILL && (!pid || sender == pid));
 }
 
 /*
- * The signal that a handler has. The runtime handles SIGABRT to write a core, so that its frames are there whoever sent
- * the signal.
+ * The signal that a handler got. It shows who sent SIGABRT: the runtime handles that signal to write a core, so its
+ * frames are on the stack in any case.
  */
 static struct core_siginfo signal_of(struct ending *ending, const struct cdacq_frame *frame)
 {
@@ -136,8 +136,9 @@ static uint64_t known_register(const struct cdacq_frame *frame, unsigned number)
 
 /*
  * Whether managed code has called the runtime and no other native code: the innermost Frame is one that only the
- * runtime makes, or the method ends the process or dispatches an exception. That, or an exception that no handler has
- * caught, has to do where the C library has no call-frame information (musl), so that the frames between are missing.
+ * runtime makes, or the method ends the process or dispatches an exception. If the C library has no call-frame
+ * information (musl), the native frames are missing. Then only this, or an exception that no handler has caught, shows
+ * that the runtime ended the process.
  */
 static bool calls_runtime(struct ending *ending, const struct cdacq_frame *frame)
 {
@@ -151,15 +152,15 @@ static bool calls_runtime(struct ending *ending, const struct cdacq_frame *frame
 }
 
 /*
- * Finds out who ended the process: the innermost frame that is of neither the C nor the C++ library shows it. False if
- * it was not the runtime; `of_runtime` stays false as long as that is open.
+ * Finds out who ended the process: the innermost frame outside of the C and C++ libraries shows it. False if it was not
+ * the runtime; `of_runtime` stays false as long as that is not known.
  */
 static bool find_culprit(struct ending *ending, const struct cdacq_frame *frame)
 {
     if (frame->kind == CDACQ_FRAME_SIGNAL && !ending->managed) {
         struct core_siginfo signal = signal_of(ending, frame);
         if (signal.signal == SIGABRT) {
-            ending->of_runtime = ending->of_cplusplus = ending->terminates = false; /* what sent it is below */
+            ending->of_runtime = ending->of_cplusplus = ending->terminates = false; /* the sender's frames follow */
             if (!signal.pid || !is_of_abort(ending->pid, signal.code, signal.pid))
                 return false;
         }
@@ -240,7 +241,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
 
 /* ---- The arguments of FailFast ---- */
 
-/* NOT_MANAGED: another object, or none; MEMORY: the target lacks what may be one. */
+/* Whether `object` is a string. NOT_MANAGED: it is not. MEMORY: it may be, but the target lacks memory of it. */
 static enum cdacq_status check_string(struct cdacq_session *session, uint64_t object)
 {
     struct field_reader *reader = &session->reader;
@@ -260,8 +261,8 @@ static unsigned searched_words(const struct ending *ending, const struct first_f
 }
 
 /*
- * The strings that a frame refers to by their first character, which is how they are passed to native code. They are in
- * the order in which the frame refers to the objects themselves.
+ * Searches a frame for strings that it refers to by their first character, which is how they are passed to native code.
+ * Returns them in the order in which the frame refers to the objects themselves.
  */
 static unsigned search_strings(struct ending *ending, const struct first_frame *frame, uint64_t ret[STRINGS_MAX])
 {
@@ -338,7 +339,7 @@ static void find_arguments(struct ending *ending, uint64_t frame)
         return;
     }
     ending->end.flaws |= CDACQ_EXCEPTION_INFERRED;
-    /* The compiler may have made one method of the two. */
+    /* The compiler may have inlined one of the two methods into the other. */
     unsigned outer = ending->managed > 1 && has_name(ending, ending->first[0].method_desc, pinned);
     if (!outer && (ending->managed < 2 || !has_name(ending, ending->stack.methods.items[0], native_fail_fast) ||
                    !has_name(ending, ending->first[0].method_desc, fail_fast))) {
@@ -362,7 +363,7 @@ static void find_arguments(struct ending *ending, uint64_t frame)
 
 /* ---- What ended the process ---- */
 
-/* What decides the kind of an end may be of a file that nothing confirms, as a name in the text may be. */
+/* Whether an object is of a type. The name of its type may rest on an unconfirmed file, and so does the kind then. */
 static bool has_type(struct ending *ending, uint64_t object, const char *type)
 {
     struct cdacq_session *session = ending->session;
@@ -377,9 +378,9 @@ static bool has_type(struct ending *ending, uint64_t object, const char *type)
 }
 
 /*
- * .NET 9 lets C++ end the process where an exception leaves a method that native code has called
- * (UnmanagedCallersOnly). The frames that threw it are gone, and the last exception of the thread may be another one,
- * which was handled.
+ * If an exception leaves a method that native code has called (UnmanagedCallersOnly), .NET 9 lets C++ end the process.
+ * The frames that threw the exception are gone by then. The last exception of the thread may be another one, which was
+ * handled before.
  */
 static void classify_terminated(struct ending *ending)
 {

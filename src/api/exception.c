@@ -136,7 +136,7 @@ enum cdacq_status cdacq_session_visit_nested_exceptions(struct cdacq_session *se
                              NESTED_MAX);
         if (info == first)
             return error_set(err, CDACQ_ERR_CORRUPT, info, "the exceptions that the thread handles form a cycle");
-        if (!(i & (i - 1))) /* at 0, 1, 2, 4 and so on: a later one that is equal shows a cycle */
+        if (!(i & (i - 1))) /* remembers the record at 0, 1, 2, 4 and so on: meeting it again shows a cycle */
             first = info;
         session_follow(session); /* `visit` may have used another session of the target */
         reader_begin(&session->reader.raw, FUEL_LOOKUP);
@@ -158,8 +158,8 @@ static bool pass_on(void *context, const char *bytes, size_t length)
 }
 
 /*
- * The runtime takes every address for a return address, also that of an instruction that has faulted: where a line
- * begins with it, its text has the line before.
+ * The runtime takes every address for a return address, even that of an instruction that has faulted. If a line begins
+ * with that instruction, the runtime's text has the line before it.
  */
 static uint64_t address_of_line(struct cdacq_session *session, const struct exception_frame *frame)
 {

@@ -313,7 +313,7 @@ static void compare_bundle(struct comparison *comparison, uint64_t segments_end)
     }
 }
 
-/* A file whose headers cannot be read has nothing else to compare with those that the target holds. */
+/* Compares the kind of a file whose headers cannot be read: there is nothing else to compare with the target. */
 static void compare_kind(struct comparison *comparison, bool is_elf, bool is_pe)
 {
     uint8_t magic[SELFMAG];
@@ -357,7 +357,7 @@ enum file_match compare_mapped_file(struct target *target, const struct mapped_f
 
 enum { HEAD_LINE = 64 };
 
-/* The first page of a file as far as the target holds it; other bytes are zero. */
+/* The first page of a file. Bytes that the target does not hold are zero. */
 struct head {
     uint8_t bytes[PAGE_SIZE];
     uint64_t lines; /* bit mask of the lines that the target holds */

@@ -8,9 +8,9 @@
 #include "util/clock.h"
 
 enum {
-    ERRORS_BEFORE_VISIT = 3,        /* rounds in which code cannot be read: the process may be about to free it */
-    FAILURES_MAX = 5,               /* rounds in a row: the lists of the runtime may change while they are read */
-    SESSION_MAX = 32 * 1024 * 1024, /* bytes of names: they live as long as the session */
+    ERRORS_BEFORE_VISIT = 3,        /* rounds in which code cannot be read; the process may be about to free it */
+    FAILURES_MAX = 5,               /* rounds in a row that fail; the runtime's lists may change while they are read */
+    SESSION_MAX = 32 * 1024 * 1024, /* bytes of names, after which a new session is created to free them */
 };
 
 DEFINE_HASH_TABLE_FUNCTIONS(followed_table, struct followed, uint64_t, followed_start, hash_u64, equal_u64);
@@ -58,7 +58,7 @@ enum cdacq_status follower_session(struct cdacq_follower *follower, struct cdacq
     return follower->session ? CDACQ_OK : cdacq_session_create(follower->target, &follower->session, err);
 }
 
-/* Whether a part of the listing has to be looked at: not if it is known and the process never frees it. */
+/* Whether a part of the listing has to be read. A known part that the process never frees need not be. */
 static bool is_wanted(void *context, const struct code_range *range, uint64_t begin)
 {
     struct cdacq_follower *follower = context;
@@ -105,7 +105,7 @@ static int take_element(const struct cdacq_method *method, void *context)
         return 1;
     }
     struct followed *known = followed_table_insert(&follower->known, found, NULL);
-    if (!known) /* without memory, all is new */
+    if (!known) /* out of memory: without a record, the element counts as new */
         return follower->visit(method, follower->context);
     known->round = follower->round;
     if (method->answer == CDACQ_ANSWER_ERROR) {
@@ -126,7 +126,7 @@ static int take_element(const struct cdacq_method *method, void *context)
     return follower->visit(method, follower->context);
 }
 
-/* Forgets the code that the last round has not found. If there is no memory for that, later. */
+/* Forgets the code that the last round has not found. Out of memory, it does so after a later round. */
 static void forget_freed(struct cdacq_follower *follower)
 {
     struct followed_table left = {0};

@@ -7,9 +7,9 @@
 #include "src/api/listing.h"
 #include "src/api/session.h"
 
-enum { STEPS_OF_ELEMENT = 8 }; /* of work that an element costs beyond what is read for it */
+enum { STEPS_OF_ELEMENT = 8 }; /* units of work for each element, in addition to those for its reads */
 
-/* What a listing lacks. */
+/* What a listing could not read. */
 struct missing {
     size_t images; /* whose maps of entry points cannot be read: which of their methods are prepared is not known */
     uint64_t last_image; /* the begin of the last one */
@@ -272,7 +272,7 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
     return status == CDACQ_OK && map->left_out ? listing_report_left_out(map, err) : status;
 }
 
-/* The answer for an address that no listed range holds: a look-up tells whether what is missing holds it. */
+/* The answer for an address in no listed range: a look-up shows whether the missing parts of the map have a range. */
 static enum cdacq_status check_unlisted(struct cdacq_session *session, uint64_t address, struct cdacq_error *err)
 {
     struct reader *reader = &session->reader.raw;

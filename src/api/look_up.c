@@ -1,6 +1,6 @@
 /*
- * look_up.c: finds the method that owns an address. The first look-ups each walk the runtime's structures, which reads
- * little; the methods of a range that is used repeatedly are indexed.
+ * look_up.c: finds the method that owns an address. The first look-ups walk the runtime's structures, which reads
+ * little. If a range is used repeatedly, its methods are indexed.
  */
 #include "src/api/session.h"
 #include "src/api/source_lines.h"
@@ -8,7 +8,7 @@
 
 enum {
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */
-    PARTS_OF_A_WALK = 32,    /* of a table, which take as long to build as one look-up, or a few more */
+    PARTS_OF_A_WALK = 32,    /* parts of a table that take about as long to build as one look-up */
     SMALL_TABLE = WALKS_BEFORE_INDEX * PARTS_OF_A_WALK, /* parts: it is built at once for a batch */
 };
 
@@ -135,8 +135,8 @@ static bool record_contains(const struct method_record *record, uint64_t address
 }
 
 /*
- * Whether a look-up finds the method at its last address, too: then no other method begins within it, and it is the
- * answer for each of its addresses. This is checked together with the answer, since the record goes with it.
+ * Whether a look-up finds the method at its last address, too. If so, no other method begins within it, and its record
+ * answers all of its addresses. The reads of this look-up are checked together with the answer that needs it.
  */
 static bool is_whole(struct cdacq_session *session, struct method_record *record)
 {
@@ -166,7 +166,7 @@ bool session_look_up_singly(struct cdacq_session *session, uint64_t ip, bool man
     uint64_t address = session_address(session, ip);
     struct method_record *record = known;
     if (many && !is_record_of(session, record, address)) {
-        record = record_index_find(&session->formed, address); /* it may have been formed since */
+        record = record_index_find(&session->formed, address); /* an earlier item may have formed it */
         record = is_record_of(session, record, address) ? record : NULL;
     }
     if (record) {
@@ -216,13 +216,13 @@ static void look_up(struct cdacq_session *session, uint64_t ip, bool batch, stru
     size_t index = session_find_range(session, address);
     if (index == SIZE_MAX) {
         if (session->map->left_out || address == session->target->manager.the_pre_stub)
-            (void)walk(session, ip, ret); /* in a range that was left out, or code outside of all ranges */
+            (void)walk(session, ip, ret); /* it may be in a range that was left out, or in ThePreStub, of no range */
         else
             answer_none(ip, ret);
         return;
     }
     struct session_range *range = &session->ranges[index];
-    if (!session->map->ranges[index].section.whole) { /* some look-ups in it may find nothing */
+    if (!session->map->ranges[index].section.whole) { /* a look-up may find nothing at some of its addresses */
         (void)walk(session, ip, ret);
         return;
     }

@@ -12,7 +12,7 @@
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */
-    RECORDS_PER_RELEASE = 8 * 1024,  /* after as many, the pages of a core that they were made from are unmapped */
+    RECORDS_PER_RELEASE = 8 * 1024,  /* records after which the pages of the core that were read are unmapped */
 };
 
 /*
@@ -60,7 +60,7 @@ static void set_name(struct cdacq_session *session, struct cdacq_method *method,
         method->module_verified = false;
 }
 
-/* That nobody knows whether a method is prepared: told unless there is something to tell about the name. */
+/* Notes that it is not known whether a method is prepared. Answers say so unless their `error` has another reason. */
 static void set_prepared_unknown(struct method_record *record)
 {
     record->prepared_unknown = true;
@@ -116,7 +116,7 @@ bool session_gave_up(const struct cdacq_session *session, struct cdacq_error *er
     return true;
 }
 
-/* Takes what the arena has grown by from the bound on memory. False, with session->error set, if that is reached. */
+/* Charges the growth of the arena to the bound on memory. False, with session->error set, if the bound is reached. */
 static bool take_arena(struct cdacq_session *session)
 {
     size_t grown = session->arena.size - session->arena_taken;

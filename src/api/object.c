@@ -100,7 +100,7 @@ static enum cdacq_value_kind kind_of(uint8_t element)
     }
 }
 
-/* `struct_width`: of a struct, if it is known. */
+/* Reads a value of the type `element`. `struct_width` is the width of a struct, or 0 if it is not known. */
 static void read_value(struct field_reader *reader, uint8_t element, uint64_t address, uint32_t struct_width,
                        struct cdacq_value *ret)
 {
@@ -149,7 +149,7 @@ enum cdacq_status cdacq_session_get_field(struct cdacq_session *session, uint64_
     return CDACQ_OK;
 }
 
-/* The element type of an array's elements, as fields have it. */
+/* The type of an array's elements as an element type of metadata, which is what fields have. */
 static uint8_t element_of(struct cdacq_session *session, uint64_t type)
 {
     struct field_reader *reader = &session->reader;

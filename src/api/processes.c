@@ -1,6 +1,6 @@
 /*
- * processes.c: finds the .NET processes of this machine, by what /proc shows to everybody, and by mappings where the
- * caller may see them. Any process can have any name, arguments, mappings and number of threads, so all are capped.
+ * processes.c: finds the .NET processes of this machine, by what /proc shows to everybody and by the mappings that the
+ * caller may see. A process can have any name, arguments, mappings and number of threads, so all of these are bounded.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -20,7 +20,7 @@ enum {
     STATUS_MAX = 64 * 1024,  /* bytes of /proc/PID/status, cgroup and comm */
     ARGUMENTS_MAX = 4096,    /* bytes of the command line that are kept */
     MAPPINGS_MAX = 16 << 20, /* bytes of /proc/PID/maps: some 150,000 mappings */
-    THREADS_MAX = 64,        /* whose names are read: the runtime starts its own first */
+    THREADS_MAX = 64,        /* threads whose names are read; those of the runtime are among the first */
     CONTAINER_DIGITS = 64,
 };
 
@@ -117,7 +117,7 @@ static bool is_executable(const char *line)
     return strnlen(permissions, 4) == 4 && permissions[3] == 'x';
 }
 
-/* What only reads the file of a runtime, as cdacq does, has no code of it. */
+/* Whether code of a runtime is mapped. A process that only reads the file, as cdacq does, maps no code of it. */
 static bool maps_runtime(struct found *found, int pid)
 {
     static const char file[] = "/libcoreclr.so";

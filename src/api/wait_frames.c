@@ -77,7 +77,8 @@ uint64_t graph_innermost_frame(struct cdacq_wait_graph *graph, uint64_t thread)
 
 /*
  * The role of a native function that the code of `frame` has called: the compiler may have inlined the method that
- * calls it, such as Thread.Join, into this code. The runtime's Frame names the function. It has to lead back to `frame`.
+ * calls it, such as Thread.Join, into this code. The runtime's Frame names the function, and has to lead back to
+ * `frame`.
  */
 static enum wait_role role_of_call(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
 {

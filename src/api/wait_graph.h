@@ -1,6 +1,8 @@
 /*
- * wait_graph.h: the content of a struct cdacq_wait_graph: what its files (wait_frames.c, wait_find.c, wait_names.c,
- * wait_initializers.c, wait_pool.c, deadlocks.c) add to it, one after the other.
+ * wait_graph.h: struct cdacq_wait_graph, and the functions by which its files fill it. waits.c calls them in order:
+ * frames (wait_frames.c), the wait of each thread (wait_find.c, wait_initializers.c), tasks (task_chains.c,
+ * task_leads.c), the thread pool (wait_pool.c), names (wait_names.c), deadlocks (deadlocks.c). A graph belongs to the
+ * thread that uses its session.
  */
 #ifndef CDACQ_API_WAIT_GRAPH_H
 #define CDACQ_API_WAIT_GRAPH_H
@@ -15,9 +17,9 @@
 enum {
     NO_THREAD = -1,
     LOCKS_MAX = 1 << 20,
-    WAIT_NAMES_MAX = 4096,       /* of types, and of methods */
-    TASK_CHAIN_MAX = 1024,       /* tasks that are shown from a waited one on */
-    RUNNING_TASKS_MAX = 1 << 20, /* of all threads, and those that wait for them */
+    WAIT_NAMES_MAX = 4096,       /* names of types; also of methods */
+    TASK_CHAIN_MAX = 1024,       /* tasks that are shown behind a wait */
+    RUNNING_TASKS_MAX = 1 << 20, /* tasks that run; also links between tasks, and tasks that are followed */
 };
 
 /* A thread that was added. */
