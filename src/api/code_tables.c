@@ -60,9 +60,9 @@ static bool range_is_gone(struct cdacq_session *session, const struct range_sect
 }
 
 /*
- * Builds the table of a range. What could be read is used even if a running process has changed it meanwhile: where
- * methods are made and freed all the time, a large table never stays the same, and each method is looked up anyway. A
- * failure counts only if the process still holds what was read, and has the range.
+ * Builds the table of a range. The table is used even if a running process has changed meanwhile: if methods are made
+ * and freed all the time, a large table never stays the same, and each method is looked up anyway. A failure counts
+ * only if the process has not changed what was read, and still has the range.
  */
 static void build_table(struct cdacq_session *session, size_t index)
 {

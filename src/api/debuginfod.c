@@ -28,9 +28,9 @@ struct fetch {
     struct cdacq_need file;
 };
 
-static _Thread_local const struct fetch *current; /* the client calls `report` in the thread that fetches */
+static _Thread_local const struct fetch *current; /* the client calls report() in the thread that fetches */
 
-/* Until the total is known, `done` may count the client's waits. */
+/* Reports progress. `done` is passed only once the total is known: before, it may count the client's waits. */
 static int report(struct client *client, long done, long total)
 {
     (void)client;

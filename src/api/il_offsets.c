@@ -11,7 +11,7 @@
 /* Of all methods that a session remembers: a large process has some 2 million bounds in all. */
 enum { IL_POINTS_MAX = 8 * 1024 * 1024 };
 
-/* The map of a method, of which `block` may be NULL. False if there is none, or the reader has failed. */
+/* Reads the map of a method; `block` may be NULL. False if the method has no map, or the reader has failed. */
 static bool read_map(struct cdacq_session *session, const struct method_record *record, const struct code_block *block,
                      struct il_map *ret)
 {
@@ -43,7 +43,7 @@ const char *record_why_no_il_offset(struct cdacq_session *session, const struct 
 void record_read_il_map(struct cdacq_session *session, struct method_record *record, const struct code_block *block)
 {
     struct il_map map = {0};
-    record->has_il_map = true; /* found or not */
+    record->has_il_map = true; /* even if there is none: it is searched for once */
     if (!read_map(session, record, block, &map))
         return;
     size_t total = session->il_point_total + map.count;

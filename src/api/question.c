@@ -153,7 +153,7 @@ bool session_check(struct cdacq_session *session)
     for (size_t i = 0; !same && i < session->unchecked.count; i++)
         session->unchecked.items[i]->is_void = true;
     session->unchecked.count = 0;
-    session->modules.round++; /* what rests on a module from now on needs it to hold later, too */
+    session->modules.round++; /* later answers that rest on a module need a check of their own */
     session_clear_log(session);
     return same;
 }
@@ -176,8 +176,8 @@ static size_t form_singly(struct cdacq_session *session, session_form *form, voi
 }
 
 /*
- * What has not changed is not read again by the halves, except to check it. If all of one half fails, what changes may
- * be shared by all items: halving the other half, too, would form each of them many times.
+ * Forms the items in two halves. Memory that has not changed is read again only to check it. If all of one half fails,
+ * all items may rest on what changes; to halve the other half, too, would form each of them many times.
  */
 static size_t form_halves(struct cdacq_session *session, session_form *form, void *context, size_t *items, size_t count)
 {

@@ -29,8 +29,8 @@ struct method_record *record_index_find(const struct record_index *index, uint64
 }
 
 /*
- * Sets the number of items that start at or before each address. The searches take their steps in turn, without a
- * branch: while one waits for memory, the others go on.
+ * Counts the items that start at or before each address. The searches take their steps in turn and without branches, so
+ * that the others go on while one waits for memory.
  */
 static void count_to(const struct indexed_records *list, const uint64_t *addresses, size_t count, size_t *ret)
 {

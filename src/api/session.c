@@ -1,10 +1,10 @@
 /*
- * session.c: a session's beginning and end.
+ * session.c: creates and destroys sessions.
  */
 #include "src/api/session.h"
 #include "src/api/source_lines.h"
 
-/* An image that does not begin with its file is in a single-file application, whose path is not that of the image. */
+/* The path of an image; NULL if it does not begin where its file does: it is part of a single-file application then. */
 static const char *path_at(void *context, uint64_t address)
 {
     const struct mapping *mapping = target_mapping_at(context, address);

@@ -32,8 +32,8 @@ static bool add_segment(struct segments *segments, uint64_t address, const uint8
 }
 
 /*
- * Adds what the target has of a line: less than all of it where its memory begins or ends within. The last line of the
- * address space ends at 0, so offsets are compared, not addresses.
+ * Adds the bytes of a line that the target has; its memory may begin or end within the line. The last line of the
+ * address space ends at address 0, so offsets are compared, not addresses.
  */
 static bool add_line(struct segments *segments, struct target *target, uint64_t line)
 {
@@ -78,8 +78,8 @@ static bool collect(struct target *target, struct segments *segments)
 }
 
 /*
- * The mappings for NT_FILE, from which answers take the paths of modules. A 32-bit runtime in an emulator has
- * neighbours beyond its own address space, which a core of its class cannot name.
+ * The mappings for NT_FILE, from which answers take the paths of modules. An emulator that runs a 32-bit runtime has
+ * mappings beyond the 32-bit address space, which a 32-bit core cannot describe.
  */
 static struct core_writer_mapping *list_mappings(const struct target *target, bool wide, size_t *ret_count)
 {
@@ -112,7 +112,7 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
         size_t size = registers_to_kernel(machine, &thread->registers, handle->descriptor_info.big_endian, registers);
         registers_put_mode(machine, thread->mode, registers);
         list[i] = (struct core_writer_thread){
-            .tid = thread->inner_tid, /* as in a core of the kernel: the runtime knows no other */
+            .tid = thread->inner_tid, /* as in a core of the kernel: the id that the runtime knows */
             .signal = ended_by,
             .died = thread->died,
             .code = signal->code,
@@ -128,8 +128,8 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
 }
 
 /*
- * The PDBs that were used for source lines. They are files of the machine, not memory of the process, and a snapshot is
- * read on another machine. A large one is left out; its lines need the file there.
+ * The PDBs that were used for source lines. They are files of this machine, not memory of the process, and a snapshot
+ * is read on another machine. Large ones are left out: their lines need the file on that machine.
  */
 static size_t list_pdbs(struct cdacq_target *handle, struct core_writer_pdb ret[SNAPSHOT_PDBS_MAX])
 {

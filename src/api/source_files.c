@@ -71,7 +71,7 @@ struct search {
 
 /* ---- Does it match? ---- */
 
-/* The checksum covers zeros in place of the id. */
+/* Hashes a PDB as its checksum does: with zeros in place of the id. */
 static void hash_pdb(const struct file_candidate *candidate, const struct portable_pdb *pdb, uint8_t ret[SHA256_SIZE])
 {
     static const uint8_t zeros[PORTABLE_PDB_ID_SIZE];
@@ -103,7 +103,7 @@ static bool checksum_matches(const struct pe_debug *debug, const struct file_can
     return !known;
 }
 
-/* Why a candidate is not the module's PDB, apart from its checksum; or NULL with *ret open. */
+/* Says why a candidate is not the module's PDB, without its checksum. NULL: it may be, and *ret is open. */
 static const char *refuse(const struct pe_debug *debug, const struct file_candidate *candidate,
                           struct portable_pdb *ret)
 {
@@ -112,7 +112,7 @@ static const char *refuse(const struct pe_debug *debug, const struct file_candid
         return "it has the format of Windows PDBs, which is not read";
     if (portable_pdb_open(candidate->bytes, (size_t)candidate->size, ret) < 0)
         return "it is not a portable PDB, or is damaged";
-    /* A PDB that was converted keeps the GUID alone. */
+    /* A PDB that was converted from the Windows format keeps only the GUID of the id. */
     size_t id_size = debug->portable ? sizeof debug->id : 16;
     if (debug->has_pdb && memcmp(ret->id, debug->id, id_size) != 0)
         return "it has another id";
@@ -123,7 +123,7 @@ static const char *refuse(const struct pe_debug *debug, const struct file_candid
 
 static const char too_many[] = "the PDBs of other modules take 1 GiB already";
 
-/* Charges memory to the list. False if that would be too much. Needs the lock. */
+/* Charges memory to the list. False if that exceeds the bound. Needs the lock. */
 static bool charge(struct source_file_list *list, size_t size)
 {
     if (size > ALLOCATED_MAX - list->allocated)
@@ -132,7 +132,7 @@ static bool charge(struct source_file_list *list, size_t size)
     return true;
 }
 
-/* Charges work to the list: what is refused costs time, too. */
+/* Charges decompressed bytes to the list, because a PDB that is refused has cost time, too. */
 static bool charge_unpacked(struct search *search, size_t size)
 {
     pthread_mutex_lock(&search->policy->lock);
@@ -141,7 +141,7 @@ static bool charge_unpacked(struct search *search, size_t size)
     return charged;
 }
 
-/* As refuse(), and compares the checksum. */
+/* The same as refuse(), with the checksum. */
 static const char *refuse_file(struct search *search, const struct file_candidate *candidate)
 {
     struct source_file_list *list = search->list;
@@ -159,7 +159,7 @@ static const char *refuse_file(struct search *search, const struct file_candidat
                                                                           : "it has the right id, but another checksum";
 }
 
-/* Uses the file at `path` if it matches. `why` keeps the reason if it is there and does not. */
+/* Uses the file at `path` if it matches. If it exists and does not match, `why` has the reason. */
 static bool consider(struct search *search, const char *path)
 {
     struct file_candidate candidate = {0};
@@ -199,7 +199,7 @@ static bool consider_beside(struct search *search, const char *root, const char 
            consider(search, path);
 }
 
-/* NAME/KEY/NAME below a directory. */
+/* Considers the PDB at NAME/KEY/NAME below a directory. */
 static bool consider_key(struct search *search, const char *directory, const char *name, const char *key)
 {
     char rest[2 * NAME_MAX_LENGTH + PE_DEBUG_KEY_SIZE + 8];
@@ -214,7 +214,7 @@ static void change_case(const char *from, int (*change)(int c), char *ret)
     *ret = '\0';
 }
 
-/* The layouts that symbol stores have: the key's digits and the name in either case, FFFFFFFF or the age. */
+/* Looks in a directory in all layouts of symbol stores: digits and name in either case, and FFFFFFFF or the age. */
 static bool look_in_store(struct search *search, const char *directory)
 {
     char lower_name[NAME_MAX_LENGTH + 1];
@@ -273,7 +273,7 @@ static bool ask_opener(struct search *search)
     return file_policy_find(search->policy, &need, path, sizeof path) && consider(search, path);
 }
 
-/* Copies a PDB of the snapshot that was accepted, because a module has its own. Returns why not, or NULL. */
+/* Copies an accepted PDB of the snapshot, so that the module owns its bytes. Returns why that failed, or NULL. */
 static const char *copy_accepted(struct search *search, struct file_candidate *candidate)
 {
     struct source_file *file = search->file;
@@ -300,7 +300,7 @@ static const char *copy_accepted(struct search *search, struct file_candidate *c
     return reason;
 }
 
-/* The PDBs that a snapshot holds. */
+/* Looks among the PDBs that a snapshot holds. */
 static bool look_in_target(struct search *search)
 {
     const struct target_pdbs *pdbs = &search->target->pdbs;
@@ -323,7 +323,7 @@ static bool look_in_target(struct search *search)
     return false;
 }
 
-/* Whether a local path is that of a target's file below a root directory. */
+/* Whether `local` is the path of a target's file below the directory `root`. */
 static bool is_below(const char *local, const char *root, const char *path)
 {
     size_t length = strlen(root);
@@ -331,8 +331,8 @@ static bool is_below(const char *local, const char *root, const char *path)
 }
 
 /*
- * The path beside which the PDB may be. An assembly that is in memory only, such as one that was compressed in a
- * single-file application, has none of its own: then its PDB is beside the application. NULL where there is neither.
+ * The path of the file beside which the PDB may be. An assembly that is only in memory has no path, for example because
+ * it was compressed in a single-file application. Its PDB is beside the application. NULL: neither path is known.
  */
 static const char *path_beside(const struct search *search)
 {
@@ -342,7 +342,7 @@ static const char *path_beside(const struct search *search)
     return host && mapped_path_is_file(host) ? host : NULL;
 }
 
-/* Looks everywhere. */
+/* Looks for a PDB in all places, in the order that cdacq/source.h gives. */
 static bool look_for(struct search *search)
 {
     const struct file_policy *policy = search->policy;
@@ -365,7 +365,7 @@ static bool look_for(struct search *search)
            consider_beside(search, root, beside);
 }
 
-/* A name that is no path and cannot lead out of a folder. */
+/* Whether a name is not a path, so that it cannot lead out of a folder. */
 static bool is_plain_name(const char *name)
 {
     size_t length = strlen(name);
@@ -375,7 +375,7 @@ static bool is_plain_name(const char *name)
 
 /* ---- A module ---- */
 
-/* Decompresses the PDB in the image. `why` says why it cannot be used. */
+/* Decompresses the PDB in the image and uses it. On failure returns false, and `why` has the reason. */
 static bool take_embedded(struct search *search, const struct module *module)
 {
     const struct pe_debug *debug = search->debug;

@@ -10,11 +10,11 @@
 #include "util/escape.h"
 
 enum {
-    SOURCE_POINTS_MAX = 4 * 1024 * 1024,   /* of all methods that a session remembers */
-    METHOD_BYTES_MAX = 4 * 1024 * 1024,    /* of the sequence points of one method */
-    SESSION_BYTES_MAX = 64 * 1024 * 1024,  /* and of all: rows of a PDB can share a blob */
-    DOCUMENT_BYTES_MAX = 64 * 1024 * 1024, /* of the names and URLs that a session remembers */
-    DOCUMENT_OVERHEAD = 256,               /* bytes that each costs besides: bounds their number */
+    SOURCE_POINTS_MAX = 4 * 1024 * 1024,   /* points that a session remembers, of all methods */
+    METHOD_BYTES_MAX = 4 * 1024 * 1024,    /* bytes of the sequence points of one method */
+    SESSION_BYTES_MAX = 64 * 1024 * 1024,  /* the same of all methods; rows of a PDB can share a blob */
+    DOCUMENT_BYTES_MAX = 64 * 1024 * 1024, /* bytes of the names and URLs that a session remembers */
+    DOCUMENT_OVERHEAD = 256,               /* bytes that are charged for each document, to bound their number */
 };
 
 struct module_source {
@@ -28,7 +28,7 @@ static struct source_key module_source_key(struct module_source *const *source)
     return (*source)->file->image;
 }
 
-/* A document whose name makes no sense, or is one too many. */
+/* Stands for a document whose name makes no sense, or that is beyond the bound. */
 static const struct source_document no_document;
 
 DEFINE_HASH_TABLE_FUNCTIONS(module_sources, struct module_source *, struct source_key, module_source_key,
@@ -65,7 +65,7 @@ static struct module_source *source_of(struct cdacq_session *session, const stru
     const uint8_t *json;
     size_t size, rows = metadata_row_count(&file->pdb.metadata, METADATA_DOCUMENT);
     source->file = file;
-    source->documents = calloc(rows + 1, sizeof(struct source_document *)); /* fewer bytes than the rows have */
+    source->documents = calloc(rows + 1, sizeof(struct source_document *)); /* no more than the PDB's rows take */
     if (source->documents && module_sources_insert(&session->sources, source, NULL)) {
         if (portable_pdb_custom(&file->pdb, metadata_token(METADATA_MODULE, 1), portable_pdb_source_link, &json,
                                 &size) >= 0 &&
@@ -144,7 +144,7 @@ static size_t count_points(struct sequence_points points)
     return points.malformed ? 0 : count;
 }
 
-/* Whether the method was compiled from other IL than the assembly's, whose lines are not its own. */
+/* Whether the method was compiled from other IL than that of the assembly: then the PDB does not describe it. */
 static bool is_il_replaced(struct cdacq_session *session, const struct method_record *record)
 {
     struct field_reader *reader = &session->reader;

@@ -1,6 +1,6 @@
 #include "src/api/source_link.h"
 
-enum { ENTRIES_MAX = 1024 }; /* that are compared with a path; compilers write one for each repository */
+enum { ENTRIES_MAX = 1024 }; /* entries that are compared with a path; compilers write one for each repository */
 
 static const struct json *first_entry(const struct source_link *link)
 {
@@ -50,8 +50,8 @@ static bool equal_without_case(const char *a, const char *b, size_t length)
 }
 
 /*
- * Whether an entry is for a path: its key is the path or, if it ends in `*`, begins it. Both it and its URL must have a
- * `*`, or neither. *ret_length is what the key has in common with the path.
+ * Whether an entry is for a path: its key is the path or, if the key ends in `*`, the beginning of the path. The key
+ * and the URL must both have a `*`, or neither. *ret_length is the length of the part that key and path share.
  */
 static bool entry_fits(const struct json *entry, const char *path, size_t length, size_t *ret_length)
 {
@@ -66,7 +66,7 @@ static bool entry_fits(const struct json *entry, const char *path, size_t length
     return (is_prefix ? key_length <= length : key_length == length) && equal_without_case(key, path, key_length);
 }
 
-/* A part of a path in a URL: what is neither unreserved (RFC 3986) nor a separator is written as %XX. */
+/* Appends a part of a path to a URL. Characters that are neither unreserved (RFC 3986) nor separators become %XX. */
 static void append_escaped(const char *path, size_t length, struct text *url)
 {
     for (size_t i = 0; i < length; i++) {

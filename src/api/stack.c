@@ -12,10 +12,13 @@
 #include "target/threads.h"
 #include "util/sized.h"
 
-/* The kernel maps 16 pages around each that is read: the stacks of 5,000 threads take 250 MB. */
+/*
+ * The pages of a core are unmapped after so many threads. The kernel maps 16 pages around each page that is read, so
+ * the stacks of 5,000 threads would take 250 MB.
+ */
 enum { THREADS_PER_RELEASE = 256 };
 
-enum { THREAD_NAME_UNITS = 256 }; /* UTF-16 units of a managed thread's name that is shown */
+enum { THREAD_NAME_UNITS = 256 }; /* UTF-16 units of a managed thread's name that are shown */
 
 /* Bytes that a snapshot holds beyond what the walks read. */
 enum {
@@ -50,7 +53,7 @@ static enum cdacq_status take_registers(const struct cdacq_registers *registers,
 
 /* ---- Threads ---- */
 
-/* The runtime's Threads, as far as they can be read. */
+/* Reads the list of the runtime's Threads, as far as possible. */
 static enum cdacq_status read_runtime_threads(struct cdacq_session *session, struct thread_list *ret,
                                               struct cdacq_error *err)
 {
@@ -69,7 +72,7 @@ static uint64_t thread_key(const struct thread_data *const *thread)
 
 DEFINE_HASH_TABLE(threads_by_id, const struct thread_data *, uint64_t, thread_key, hash_u64, equal_u64);
 
-/* Of several Threads with one id, the first of the list is found. */
+/* Indexes the Threads by id. If several have one id, the first of the list is found. */
 static bool index_threads(const struct thread_list *list, struct threads_by_id *ret)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -92,7 +95,7 @@ static const char *managed_name(struct cdacq_session *session, uint64_t exposed)
     return kept;
 }
 
-/* What the runtime's Thread adds: its exceptions and, where the kernel's name is not known, the managed one. */
+/* Adds what the runtime's Thread has: its exceptions and, if the kernel's name is not known, the managed name. */
 static void add_objects(struct cdacq_session *session, struct cdacq_thread *thread)
 {
     struct thread_objects objects = {0};
@@ -111,8 +114,8 @@ static void add_objects(struct cdacq_session *session, struct cdacq_thread *thre
 }
 
 /*
- * Whether a Thread is that of a thread that is listed. If none is, the ids are of two pid namespaces: a debugger that
- * writes the core of a process in a container, from outside, writes the ids that it sees itself.
+ * Whether any Thread belongs to a listed thread. If none does, the ids come from two pid namespaces: a debugger that
+ * writes the core of a process in a container from outside writes the ids that it sees itself.
  */
 static bool any_thread_matches(const struct threads *threads, const struct threads_by_id *by_id)
 {
@@ -234,7 +237,7 @@ static struct native_modules *native_of(struct cdacq_session *session)
 /* The path of the file that is mapped at an address, and the offset from where its first byte is mapped. */
 static void find_mapped_file(struct target *target, uint64_t address, struct cdacq_frame *ret)
 {
-    bool is_listed = target_list_mappings(target, NULL) == CDACQ_OK; /* those below the first one are looked at */
+    bool is_listed = target_list_mappings(target, NULL) == CDACQ_OK; /* the search needs all mappings */
     const struct mapping *mapping = is_listed ? target_mapping_at(target, address) : NULL, *first = mapping;
     if (!mapping || !mapping->path)
         return;
@@ -340,13 +343,13 @@ static enum cdacq_status take_thread(struct cdacq_session *session, const struct
     if (!ret->thread || !(session->target->layout.usable & 1u << LAYOUT_Thread))
         return CDACQ_OK;
     reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    thread_read(&session->reader, ret->thread, ret_data); /* without it, no Frames help */
+    thread_read(&session->reader, ret->thread, ret_data); /* if it fails, the walk uses no Frames */
     return CDACQ_OK;
 }
 
 /*
- * Records the part of a stack that a walk has covered, also what the walk itself did not read: a debugger that opens
- * the snapshot reads other words.
+ * Records the part of a stack that a walk has covered, even words that the walk did not read: a debugger that opens the
+ * snapshot reads other words.
  */
 static void record_stack(struct cdacq_session *session, uint64_t sp, uint64_t end)
 {
@@ -357,7 +360,7 @@ static void record_stack(struct cdacq_session *session, uint64_t sp, uint64_t en
     uint64_t size = MIN(MIN(end - sp, (uint64_t)SNAPSHOT_STACK_MAX), SNAPSHOT_STACKS_MAX - *total);
     struct span span;
     *total += size;
-    /* A line that has no memory costs much when the snapshot is written. */
+    /* Lines without memory are left out here, because each costs much when the snapshot is written. */
     for (uint64_t at = sp, stop = sp + size; at < stop;) {
         bool found = target->ops->memory_at(target, at, &span);
         uint64_t next = found ? MIN(span.end, stop) : add_saturated(align_down(at, LINE_SIZE), LINE_SIZE);

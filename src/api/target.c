@@ -96,7 +96,7 @@ void cdacq_target_close(struct cdacq_target *target)
     free(target);
 }
 
-/* Copies the caller's options; fields that its struct lacks are zero. */
+/* Copies the caller's options. Fields that the caller's struct lacks are zero. */
 enum {
     OPEN_FLAGS = CDACQ_OPEN_STOP | CDACQ_OPEN_RECORD | CDACQ_OPEN_DEBUGINFOD | CDACQ_OPEN_PARTIAL | CDACQ_OPEN_PREAD |
                  CDACQ_OPEN_KEEP,
@@ -279,7 +279,7 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
     return CDACQ_OK;
 }
 
-/* Whether the target caused a failure, not the caller or this machine. */
+/* Whether a failure is the fault of the target, not of the caller or this machine. */
 static bool is_of_the_target(enum cdacq_status status)
 {
     return status < 0 && status != CDACQ_ERR_ARGUMENT && status != CDACQ_ERR_NOMEM && status != CDACQ_ERR_IO;
@@ -305,7 +305,7 @@ static enum cdacq_status begin_open(struct opening *opening, const struct cdacq_
     return opening->target ? CDACQ_OK : CDACQ_ERR_NOMEM;
 }
 
-/* Says first that the core is cut off, for which reason it may lack what opening it takes. */
+/* Puts the fact that the core is cut off first in the message: that may be why opening it failed. */
 static void add_truncation(const struct target *target, struct cdacq_error *err)
 {
     char message[sizeof err->message];

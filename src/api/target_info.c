@@ -11,7 +11,7 @@
 #include "util/sized.h"
 #include "util/text.h"
 
-/* Found on demand, because the search reads much of the image. */
+/* The version of the runtime. It is searched for when it is first needed, because that reads much of the image. */
 static const struct runtime_version *version_of(struct cdacq_target *target)
 {
     struct runtime_version version;
@@ -99,7 +99,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
     return CDACQ_OK;
 }
 
-/* Found on demand. NULL when out of memory. */
+/* The process, read when it is first needed. NULL when out of memory. */
 static const struct target_process *process_of(struct cdacq_target *target)
 {
     struct target_process *process = atomic_load_explicit(&target->process, memory_order_acquire), *other = NULL;
@@ -207,7 +207,7 @@ enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
     return CDACQ_OK;
 }
 
-/* The buffers are for texts of *ret. */
+/* Describes a mapped file. `build_id` and `local` are buffers for the strings of *ret. */
 static void describe_module(struct mapped_file *file, char *build_id, struct file_identity *local,
                             struct cdacq_module_info *ret)
 {
@@ -218,7 +218,7 @@ static void describe_module(struct mapped_file *file, char *build_id, struct fil
                                      .missing_size = file->missing_size};
     bool known = atomic_load(&file->resolved);
     const struct file_identity *identity = mapped_file_identity(file, identify_mapped_file);
-    /* With caller's memory, what it lacks of a file is known only after the file has been needed. */
+    /* Which bytes of a file the caller's memory lacks is known only once the file has been needed. */
     bool needed = file->target->kind == CDACQ_TARGET_MEMORY && atomic_load(&file->resolved);
     if ((info.missing_size || needed) && mapped_file_resolve(file)) {
         info.local_path = file->local_path;
@@ -232,7 +232,7 @@ static void describe_module(struct mapped_file *file, char *build_id, struct fil
     info.build_id = or_null(build_id);
     info.symbol_key = or_null(identity->key);
     info.problem = info.missing_size || needed ? mapped_file_problem(file) : NULL;
-    if (!known && atomic_load(&file->resolved)) /* only to be checked: a process maps hundreds of files */
+    if (!known && atomic_load(&file->resolved)) /* the file was only checked; a process maps hundreds of files */
         file_candidate_release_pages(&file->content);
     *ret = info;
 }
@@ -259,7 +259,7 @@ enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
     return CDACQ_OK;
 }
 
-/* What an item contributes to the lists of fields, one for each type. Numbers of items plus 1; 0: none. */
+/* The links of an item: each type has a list of its fields. A link is the number of an item plus 1; 0: none. */
 struct field_link {
     uint32_t first, last; /* of a type */
     uint32_t next;        /* of a field: the next field of its type */
