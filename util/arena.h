@@ -1,5 +1,5 @@
 /*
- * arena.h: memory that is freed all at once. A zeroed struct is an empty arena. One thread at a time.
+ * arena.h: memory that is freed all at once. A zeroed struct is an empty arena. One thread at a time may use an arena.
  */
 #ifndef CDACQ_UTIL_ARENA_H
 #define CDACQ_UTIL_ARENA_H
@@ -15,7 +15,7 @@ struct arena {
 
 void arena_deinit(struct arena *arena);
 
-/* Frees what was allocated. The memory of one chunk is kept for what will be. */
+/* Frees everything that was allocated, but keeps one chunk for later allocations. */
 void arena_clear(struct arena *arena);
 
 /* `size` bytes, aligned for pointers and 64-bit integers, not initialised. NULL when out of memory. */

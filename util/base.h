@@ -40,7 +40,7 @@ static inline void cleanup_close_(int *fd)
         close(*fd);
 }
 
-/* a + b, or UINT64_MAX where the sum does not fit. */
+/* a + b, or UINT64_MAX if the sum does not fit. */
 static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     uint64_t sum;
@@ -63,7 +63,7 @@ static inline uint64_t align_up(uint64_t value, uint64_t power_of_two)
     return align_down(add_saturated(value, power_of_two - 1), power_of_two);
 }
 
-/* load_u16() to store_u64(): unaligned loads and stores in the byte order that `big` gives, never the host's. */
+/* load_u16() to store_u64(): unaligned loads and stores in the byte order that `big` gives, whatever the host's is. */
 #define DEFINE_LOAD_AND_STORE(bits)                                                            \
     static inline uint##bits##_t load_u##bits(const void *p, bool big)                         \
     {                                                                                          \
@@ -90,7 +90,7 @@ static inline int compare_u64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts items that begin with a uint64_t by it. Most lists are in order already: then it takes one pass. */
+/* Sorts items by the uint64_t that they begin with. Takes one pass if they are in order already, as most lists are. */
 static inline void sort_u64(void *items, size_t count, size_t size)
 {
     const char *item = items;

@@ -8,7 +8,7 @@
  * `equal_u64` compares two. A zeroed struct is an empty table. Entries are never removed.
  *
  *     void pages_deinit(struct pages *);
- *     struct page *pages_find(const struct pages *, uint64_t key);             NULL where there is none
+ *     struct page *pages_find(const struct pages *, uint64_t key);             NULL if there is none
  *     struct page *pages_insert(struct pages *, struct page, bool *ret_added); the entry with that key, added if new
  *     bool pages_reserve(struct pages *, size_t count);                        room for at least that many entries
  *     struct page *pages_next(const struct pages *, const struct page *);      the entry after that one, or after NULL

@@ -8,8 +8,8 @@
 #include "util/base.h"
 
 /*
- * Decompresses a raw stream, without a zlib header, of exactly `ret_size` bytes. On failure returns false, and `why` is
- * one line; `ret` may then hold any bytes.
+ * Decompresses a raw stream, which has no zlib header, to exactly `ret_size` bytes. On failure returns false and writes
+ * one line to `why`; `ret` may then hold any bytes.
  */
 bool inflate_raw(const void *bytes, size_t size, void *ret, size_t ret_size, char *why, size_t why_size);
 

@@ -15,7 +15,7 @@ struct sha256 {
 
 void sha256_begin(struct sha256 *hash);
 
-/* Begins a hash in plain C, which is what a processor without instructions for SHA gets. */
+/* Begins a hash that uses plain C even if the processor has instructions for SHA. For tests. */
 void sha256_begin_portable(struct sha256 *hash);
 
 void sha256_add(struct sha256 *hash, const void *bytes, size_t size);

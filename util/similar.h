@@ -6,18 +6,18 @@
 
 #include <stddef.h>
 
-enum { SIMILAR_MAX = 32 }; /* longer words are like no other */
+enum { SIMILAR_MAX = 32 }; /* a longer word is not compared */
 
 struct similar {
-    const char *word; /* of the caller */
+    const char *word; /* belongs to the caller */
     const char *best; /* the most similar word considered so far; NULL: none is similar enough */
-    size_t distance;
+    size_t distance;  /* of `best` */
 };
 
 /* `word` must remain valid and may be changed until the first word is considered. */
 void similar_begin(struct similar *similar, const char *word);
 
-/* Takes `known` as the best if it is closer than those before. */
+/* Makes `known` the best word if it is closer than those before. */
 void similar_consider(struct similar *similar, const char *known);
 
 /* The number of letters to insert, drop, replace, or swap with the next to make one word the other; or SIMILAR_MAX. */

@@ -1,6 +1,6 @@
 /*
- * sized.h: structs of the public API, whose first field is the size that the caller was compiled with: smaller in an
- * older caller than in the library, larger in a newer one. Pure functions; thread-safe.
+ * sized.h: structs of the public API. Their first field is the size that the caller was compiled with: an older caller
+ * has a smaller struct than the library, a newer one a larger struct. Pure functions; thread-safe.
  */
 #ifndef CDACQ_UTIL_SIZED_H
 #define CDACQ_UTIL_SIZED_H
@@ -8,8 +8,8 @@
 #include "util/error.h"
 
 enum {
-    SIZED_MIN = 2 * sizeof(size_t), /* the size and one field; an unset size is mostly 0 */
-    SIZED_MAX = 4096,               /* larger than any struct; an unset size may be any value */
+    SIZED_MIN = 2 * sizeof(size_t), /* the size and one field; a size that was not set is mostly 0 */
+    SIZED_MAX = 4096,               /* more than any struct; a size that was not set may be any number */
 };
 
 static inline size_t sized_size(const void *sized)
@@ -39,11 +39,11 @@ static inline enum cdacq_status sized_check(const void *sized, const char *name,
     return sized_check_least(sized, SIZED_MIN, name, err);
 }
 
-/* Copies a struct of `from_size` bytes to one that keeps its own size. Fields that only the latter has become 0. */
+/* Copies a struct of `from_size` bytes. `to` keeps its own size; the fields that only `to` has become 0. */
 static inline void sized_copy(void *to, const void *from, size_t from_size)
 {
     size_t size = sized_size(to), both = MIN(size, from_size);
-    if (LIKELY(size == from_size)) /* mostly known to the compiler */
+    if (LIKELY(size == from_size)) /* the compiler mostly knows from_size, and copies without a call */
         memcpy((char *)to + sizeof size, (const char *)from + sizeof size, from_size - sizeof size);
     else
         memcpy((char *)to + sizeof size, (const char *)from + sizeof size, both - sizeof size);

@@ -1,8 +1,8 @@
 /*
  * vector.h: a typed growable array, defined where it is used. DEFINE_VECTOR(spans, struct span) defines struct spans,
  * whose `items`, `count` and `capacity` may be read freely, and the functions below. A zeroed struct is an empty
- * vector. A size that does not fit, or a failed allocation, returns false or NULL and leaves the vector unchanged.
- * Pointers to items are valid until it grows.
+ * vector. If a size does not fit or an allocation fails, a function returns false or NULL and leaves the vector
+ * unchanged. Pointers to items are valid until the vector grows.
  *
  *     void spans_deinit(struct spans *);
  *     bool spans_reserve(struct spans *, size_t capacity);         room for at least that many
@@ -17,15 +17,15 @@
 #include "util/base.h"
 
 /*
- * Reallocates `items` for at least `needed` items and about twice *capacity, which it sets. NULL with nothing changed
- * on failure.
+ * Reallocates `items` for at least `needed` items and about twice *capacity, and sets *capacity. On failure returns
+ * NULL and changes nothing.
  */
 void *vector_grow(void *items, size_t *capacity, size_t needed, size_t item_size);
 
-/* Reallocates `items` for exactly `count`, or returns them unchanged. */
+/* Reallocates `items` for exactly `count` items; frees them if that is 0. On failure returns them unchanged. */
 void *vector_shrink(void *items, size_t *capacity, size_t count, size_t item_size);
 
-/* The struct, for a header, and its functions, for the file that uses them. */
+/* The struct is for a header, its functions are for the files that use them. DEFINE_VECTOR defines both. */
 #define DEFINE_VECTOR_TYPE(vector, type) \
     struct vector {                      \
         type *items;                     \
