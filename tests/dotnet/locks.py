@@ -2,13 +2,13 @@
 """Locks, waits and deadlocks of real processes: what `cdacq report --json` says is what the program said of its
 threads, and the monitors are those of the runtime's own debugger services (ClrMD).
 
-    locks.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all,
-                            of which the first has its cores of all kinds judged, and the others a share
+    locks.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all;
+                            the first one is tested with cores of all kinds, the others with a share of them
 
-Runs the program `locks` in each of its ways, with the code optimised by the compiler and once without, and asks the running process, createdump's cores of all kinds and the
-kernel's core. The process and the cores with a heap must say all that the program said; the others may say less, but
-nothing else. A snapshot of the kernel's core must say what that core says.
-Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+Runs the program `locks` in each of its ways, with optimised code and once without, and asks the running process,
+createdump's cores of all kinds and the kernel's core. The process and the cores with a heap must say all that the
+program said. The others may say less, but nothing else. A snapshot of the kernel's core must say what that core says.
+Exit 77 (skipped) if dotnet is missing; with CDACQ_REQUIRE_DOTNET=1, that is a failure.
 """
 
 import contextlib
