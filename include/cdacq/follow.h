@@ -10,10 +10,10 @@ CDACQ_BEGIN_DECLS
 
 /*
  * A follower of a running process: each call reads the process again and returns what is new since the last call. The
- * runtime keeps no list of its own of what it compiled, so a call lists all code and compares it with what is known.
- * Code that was made and freed between two calls is not seen. Freed code is not reported; what is made in its place
- * later is new. The same name, MethodDesc, start and size as before are taken for the same method. The follower belongs
- * to the thread that uses its target.
+ * runtime keeps no list of what it has compiled, so a call lists all code and compares it with what is known. Code that
+ * was made and freed between two calls is not seen. Freed code is not reported; code that is made in its place later is
+ * new. A method with the same name, MethodDesc, start and size as before counts as the same method. The follower
+ * belongs to the thread that uses its target.
  */
 struct cdacq_follower;
 
@@ -29,23 +29,22 @@ CDACQ_API enum cdacq_status cdacq_follower_create(struct cdacq_target *target, u
 CDACQ_API void cdacq_follower_destroy(struct cdacq_follower *follower);
 
 /*
- * Visits the methods that are new, with their code, as cdacq_session_visit_methods does; the first call visits all. An
- * element that cannot be read is tried again by the next calls, and is visited as an error once, after a few of them.
- * The strings of a method are valid until `visit` returns. Returns CDACQ_END when the process has ended or executed
- * another program, also if that happens during the call. Fails as cdacq_session_visit_methods does, with what fails
- * several times in a row.
+ * Visits the new methods as cdacq_session_visit_methods does; the first call visits all. If code cannot be read, the
+ * next calls try again, and after a few calls it is visited once, as an error. The strings of a method are valid until
+ * `visit` returns. CDACQ_STOPPED: `visit` returned non-zero. CDACQ_END: the process has ended or executed another
+ * program, before or during the call. Fails as cdacq_session_visit_methods does, if several calls in a row fail.
  */
 CDACQ_API enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *follower,
                                                          int (*visit)(const struct cdacq_method *method, void *context),
                                                          void *context, struct cdacq_error *err);
 
 /*
- * The same as a jitdump: writes records for the methods that are new, the first call also the header. One call of
- * `write` gets one or more whole records. *ret counts what all calls have written. The code that the first call finds
- * is older than any sample of it: its timestamps count 1, 2, 3, ... nanoseconds. Code that is found later has the time,
- * of CLOCK_MONOTONIC, at which the process was last read without it. A method that replaces another at its address is a
- * JIT_CODE_LOAD with a code_index of its own. Do not mix with cdacq_follower_visit_methods. Returns and fails as that
- * function does, and with CDACQ_STOPPED.
+ * Writes the records of a jitdump for the new methods; the first call also writes the header. Each call of `write` gets
+ * one or more whole records. *ret counts what all calls have written. The code that the first call finds has the
+ * timestamps 1, 2, 3, ... nanoseconds, so that it is older than any sample of it. Code that a later call finds has the
+ * time, of CLOCK_MONOTONIC, at which the process was last read without it. A method that replaces another at its
+ * address is a JIT_CODE_LOAD with a code_index of its own. Do not mix with cdacq_follower_visit_methods. Returns and
+ * fails as that function does.
  */
 CDACQ_API enum cdacq_status cdacq_follower_write_jitdump(struct cdacq_follower *follower, const struct cdacq_sink *sink,
                                                          struct cdacq_written *ret, struct cdacq_error *err);

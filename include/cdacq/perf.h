@@ -11,15 +11,15 @@ CDACQ_BEGIN_DECLS
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Writes perf maps and jitdumps of a target as its runtime writes them with DOTNET_PerfMapEnabled, also if the runtime
- * did not. `flags` are enum cdacq_visit_flags. Names are in the target's enum cdacq_name_style; the runtime's own style
- * is CDACQ_NAMES_IL. As in the runtime's files, a method with its funclets is one entry and the cold part of a
+ * Writes the perf maps and jitdumps that the runtime of a target writes with DOTNET_PerfMapEnabled, even if it has not
+ * written them. `flags` are enum cdacq_visit_flags. Names are in the target's enum cdacq_name_style; the runtime's own
+ * style is CDACQ_NAMES_IL. As in the runtime's files, a method with its funclets is one entry and the cold part of a
  * ReadyToRun method is another. The tier, when known, follows the name in the words of these files ("[OptimizedTier1]",
- * "[PreJIT]", "[PreJit-cold]"). A stub is called "stub <FixupPrecode>" by its kind. Interpreted methods have no code of
- * their own and are not written.
+ * "[PreJIT]", "[PreJit-cold]"). A stub is named after its kind: "stub <FixupPrecode>". Interpreted methods have no code
+ * of their own and are not written.
  *
- * Whatever cannot be read is left out, and everything else is still written: unreadable code, methods without a name,
- * and, in a jitdump, code of which a byte is missing.
+ * What cannot be read is left out, and everything else is still written. Left out are unreadable code, methods without
+ * a name and, in a jitdump, code that lacks a byte.
  */
 
 /* Receives the output. Each callback returns 0 to continue; any other value ends the writing with CDACQ_STOPPED. */

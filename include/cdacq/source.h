@@ -53,7 +53,7 @@ struct cdacq_source {
 CDACQ_API enum cdacq_status cdacq_session_source_at(struct cdacq_session *session, uint64_t address,
                                                     struct cdacq_source *ret, struct cdacq_error *err);
 
-/* The PDB of an assembly. Strings are valid until `visit` returns, and NULL where there is none. */
+/* The PDB of an assembly. Strings are valid until `visit` returns, and NULL if not known. */
 struct cdacq_pdb_info {
     size_t size;
     const char *module;  /* path of the assembly, as the target names it */

@@ -217,7 +217,7 @@ static void add_deadlocks(struct cycles *c)
     bool *shown = calloc((size_t)c->parts + 1, sizeof *shown);
     for (size_t i = 0; waits && i < graph->waits.count; i++)
         waits[graph->waits.items[i].thread] = &graph->waits.items[i];
-    /* A cycle of tasks alone, each of which awaits the next, has no thread: nobody waits. */
+    /* A cycle of tasks that await each other has no thread. It blocks nobody, so it is not a deadlock. */
     for (uint32_t i = 0; waits && shown && i < threads; i++) {
         uint32_t part = c->nodes[i].part, length = !part || shown[part] ? 0 : find_cycle(c, i);
         if (length) {

@@ -1,10 +1,10 @@
 /*
- * last_words.c: the text that the runtime wrote as it ended a process, of which the stack of the thread that died is a
- * part.
+ * last_words.c: forms the text that the runtime wrote as it ended a process. The stack of the thread that died is part
+ * of it.
  *
- * Which release folds what: dotnet/runtime pull requests 104508 (July 2024: "Repeated") and 122243 (December 2025:
- * repetitions anywhere, and none of fewer than four methods). The latter is on the main branch, which becomes .NET 11;
- * the runtimes 8.0.33, 9.0.22 and 10.0.12 print stacks as without it.
+ * What a release folds follows from two pull requests of dotnet/runtime: 104508 (July 2024: "Repeated") and 122243
+ * (December 2025: repetitions anywhere, but none of fewer than four methods). The latter is on the main branch, which
+ * becomes .NET 11; the runtimes 8.0.33, 9.0.22 and 10.0.12 print stacks without it.
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ _Static_assert((int)CDACQ_EXCEPTION_INFERRED == (int)EXCEPTION_TEXT_INFERRED, "t
 
 enum {
     NAMES_MAX = 8192, /* methods in one text that have to be named */
-    NAME_SLOTS = 256, /* of recent ones */
+    NAME_SLOTS = 256, /* recent names that are remembered */
     NEW_STYLE = 10,   /* since .NET 10, the first line ends before the message */
     NEW_WORDS = 9,    /* since .NET 9, a missing message has words, and "Repeat" is "Repeated" */
     NEW_FOLDS = 11,   /* since .NET 11, repetitions are found anywhere */
@@ -35,7 +35,7 @@ struct writer {
     uint64_t written;
     unsigned flaws, names_left;
     bool stopped, refused;
-    bool unverified; /* a name or a line is of a file that nothing confirms */
+    bool unverified; /* a name or a line comes from a file that nothing confirms */
     struct name_slot names[NAME_SLOTS];
 };
 
@@ -164,7 +164,7 @@ static void put_fatal(struct writer *w, unsigned release)
     put_stack(w, release);
 }
 
-/* The number of the release, that of the newest release if it is not known. */
+/* The number of the release; if it is not known, the newest one. */
 static unsigned release_of(struct writer *w)
 {
     struct cdacq_target_info facts = {.size = sizeof facts};

@@ -181,7 +181,7 @@ bool session_look_up_singly(struct cdacq_session *session, uint64_t ip, bool man
     return true;
 }
 
-/* Whether a range is a list of stubs of which its table has the used part. */
+/* Whether a range is a list of stubs whose table has exactly the used part, so that nothing is after it. */
 static bool is_past_stubs(const struct cdacq_session *session, size_t index)
 {
     const struct code_range *range = &session->map->ranges[index];

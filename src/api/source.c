@@ -110,5 +110,5 @@ enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }
-    return session_check_process(session, err); /* of images that could not be read, none was visited */
+    return session_check_process(session, err); /* images that could not be read were not visited */
 }

@@ -595,7 +595,7 @@ START_TEST(reader_writer_upgrader_reads)
 }
 END_TEST
 
-/* Adds the threads, the first of which waits for an event of the lock. */
+/* Adds the threads. The first one waits for an event of the lock. */
 static const struct cdacq_wait *wait_for_reader_writer(uint64_t lock, unsigned event)
 {
     uint64_t handle = lock_heap_object(&heap, LOCK_HEAP_HANDLE), safe = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
@@ -713,8 +713,8 @@ START_TEST(damaged_queues)
 }
 END_TEST
 
-static unsigned sleeping;                      /* threads of which the runtime says so: a bit for each */
-static uint32_t own_items = 5;                 /* in the queue of the first worker */
+static unsigned sleeping;                      /* a bit for each thread that sleeps by its state in the runtime */
+static uint32_t own_items = 5;                 /* work items in the first worker's own queue */
 static bool last_is_of_pool, last_serves_pool; /* what is known of the last thread */
 
 /* Adds the threads: all but the last are workers, and the first two of them run work items and wait. */
@@ -869,7 +869,7 @@ START_TEST(native_waits)
 }
 END_TEST
 
-/* Main has returned: its thread waits for the others, of which those of the background do not count. */
+/* Main has returned: its thread waits for the other threads that are not background threads. */
 START_TEST(main_has_returned)
 {
     static const struct {

@@ -5,9 +5,10 @@ threads, and the monitors are those of the runtime's own debugger services (ClrM
     locks.py [RUNTIME...]    "installed" or the version of a runtime pack; default: those in CDACQ_RUNTIMES, else all;
                             the first one is tested with cores of all kinds, the others with a share of them
 
-Runs the program `locks` in each of its ways, with optimised code and once without, and asks the running process,
-createdump's cores of all kinds and the kernel's core. The process and the cores with a heap must say all that the
-program said. The others may say less, but nothing else. A snapshot of the kernel's core must say what that core says.
+Runs the program `locks` in each of its ways as a Release build, and in one way as a Debug build. Asks the running
+process, createdump's cores of all kinds and the kernel's core. The process and the cores with a heap must say all that
+the program said. The others may say less, but nothing else. A snapshot of the kernel's core must say what that core
+says.
 Exit 77 (skipped) if dotnet is missing; with CDACQ_REQUIRE_DOTNET=1, that is a failure.
 """
 
