@@ -69,8 +69,12 @@ int64_t graph_add_lock(struct cdacq_wait_graph *graph, uint64_t object)
     if (known)
         return (int64_t)known->index;
     reader_begin(&graph->session->reader.raw, FUEL_LOOKUP);
-    if (graph->locks.count == LOCKS_MAX || !lock_read(&graph->types, object, &lock) || (!lock.held && !lock.waiters))
+    if (!lock_read(&graph->types, object, &lock) || (!lock.held && !lock.waiters))
         return -1;
+    if (graph->locks.count == LOCKS_MAX) {
+        graph_note_too_many(graph);
+        return -1;
+    }
     const struct object_index item = {object, graph->locks.count};
     if (!graph_locks_append(&graph->locks, lock) || !object_indices_insert(&graph->lock_indices, item, NULL)) {
         graph_note_memory(graph);

@@ -72,9 +72,12 @@ enum cdacq_status cdacq_visit_thread_times(int pid, int (*visit)(const struct cd
         return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s: %s", pid, path, strerror(errno));
     enum cdacq_status status = CDACQ_OK;
     struct dirent *entry;
-    for (unsigned i = 0; status == CDACQ_OK && i < THREAD_MAX && (entry = readdir(threads)); i++) {
+    for (unsigned count = 0; status == CDACQ_OK && count < THREAD_MAX && (entry = readdir(threads));) {
         struct cdacq_thread_time time = {.size = sizeof time, .tid = (int)strtol(entry->d_name, NULL, 10)};
-        if (time.tid > 0 && read_time(dirfd(threads), entry->d_name, &time.processor_time) && visit(&time, context))
+        if (time.tid <= 0 || !read_time(dirfd(threads), entry->d_name, &time.processor_time))
+            continue;
+        count++;
+        if (visit(&time, context))
             status = CDACQ_STOPPED;
     }
     closedir(threads);

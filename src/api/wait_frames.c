@@ -47,8 +47,12 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
 {
     uint64_t key = frame->pc << 1 | frame->is_call;
     const struct wait_site *known = wait_sites_find(&graph->sites, key);
-    if (known || graph->sites.count == SITES_MAX)
+    if (known)
         return known;
+    if (graph->sites.count == SITES_MAX) {
+        graph_note_too_many(graph);
+        return NULL;
+    }
     struct wait_site site = {.key = key, .first = (uint32_t)graph->slots.count};
     struct cdacq_method method;
     const struct method_record *record = session_find_record(graph->session, frame->pc - frame->is_call, &method);
