@@ -12,6 +12,7 @@
 #include "target/live_pages.h"
 #include "target/mapped_files.h"
 #include "target/proc_maps.h"
+#include "target/proc_freezer.h"
 #include "target/proc_status.h"
 #include "target/shared_memory.h"
 #include "target/thread_holder.h"
@@ -282,6 +283,7 @@ static void live_process(struct target *target, struct target_process *ret)
 {
     const struct live *live = live_of(target);
     char path[64];
+    ret->is_frozen = proc_is_frozen(target->pid);
     ret->is_stopped = live->holder.started ? live->was_stopped : is_stopped(target->pid);
     size_t n = read_proc_file(target->pid, "cmdline", ret->arguments, sizeof ret->arguments);
     ret->inner_pid = read_inner_id(target->pid, target->pid);

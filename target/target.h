@@ -94,6 +94,7 @@ struct target_process {
     char abort_message[4096];   /* what the C library printed as it ended the process (target/abort_message.h) */
     int64_t time;               /* seconds since 1970: when a core was last written to, when a process started */
     bool is_stopped;            /* by a signal such as SIGSTOP; before it was held, if it is */
+    bool is_frozen;             /* by the freezer of its control group */
 };
 
 /* A PDB that a snapshot holds. The bytes belong to the target. */

@@ -16,6 +16,7 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "formats/elf.h"
+#include "target/proc_freezer.h"
 #include "target/proc_status.h"
 #include "target/threads.h"
 
@@ -32,6 +33,8 @@ static uint64_t id_itself(const uint64_t *id)
 
 DEFINE_VECTOR_FUNCTIONS(held_threads, struct held_thread);
 DEFINE_HASH_TABLE_FUNCTIONS(thread_ids, uint64_t, uint64_t, id_itself, hash_u64, equal_u64);
+
+static const char frozen[] = ": the freezer of its control group holds the process, which 'docker unpause' ends";
 
 static void wait_for(sem_t *semaphore)
 {
@@ -104,8 +107,8 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
         struct timespec now, nap = {0, pause};
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (now.tv_sec >= deadline->tv_sec)
-            return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d did not stop within %d s", holder->pid, tid,
-                             STOP_SECONDS);
+            return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d did not stop within %d s%s", holder->pid, tid,
+                             STOP_SECONDS, proc_is_frozen(holder->pid) ? frozen : "");
         nanosleep(&nap, NULL);
     }
     if (!WIFSTOPPED(status))

@@ -368,6 +368,8 @@ struct cdacq_process_info {
      * them.
      */
     const char *abort_message;
+    /* A running process: the freezer of its control group holds it, as `docker pause` makes it. */
+    bool is_frozen;
 };
 
 /* Describes the process. Fails with ARGUMENT and NOMEM. */

@@ -435,7 +435,8 @@ ProcessInfo = struct(
     "cdacq_process_info", ("size", c_size_t), ("pid", c_int), ("program", c_char_p), ("name", c_char_p),
     ("arguments", c_char_p), ("arguments_cut", c_bool), ("signal", c_int), ("signal_code", c_int),
     ("has_signal_address", c_bool), ("signal_address", c_uint64), ("sender_pid", c_int), ("sender_uid", c_uint),
-    ("time", c_int64), ("is_stopped", c_bool), ("abort_message", c_char_p))
+    ("time", c_int64), ("is_stopped", c_bool), ("abort_message", c_char_p),
+    ("is_frozen", c_bool))
 Stops = struct("cdacq_stops", ("size", c_size_t), ("count", c_uint64), ("total", c_uint64), ("longest", c_uint64))
 RuntimeInfo = struct("cdacq_runtime_info", ("size", c_size_t), ("path", c_char_p), ("base", c_uint64),
                      ("build_id", c_char_p), ("version", c_char_p), ("descriptor_address", c_uint64),

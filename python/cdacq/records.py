@@ -75,6 +75,8 @@ class ProcessInfo(NamedTuple):
     """A running process: a signal such as SIGSTOP had stopped it, when it was first asked about."""
     abort_message: str | None
     """A core: what glibc printed before it ended the process, such as a failed assertion of native code."""
+    is_frozen: bool
+    """A running process: the freezer of its control group holds it, as `docker pause` makes it."""
 
 
 class Stops(NamedTuple):

@@ -150,6 +150,7 @@ enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, str
         .time = process->time,
         .is_stopped = process->is_stopped,
         .abort_message = or_null(process->abort_message),
+        .is_frozen = process->is_frozen,
     };
     sized_copy(ret, &info, sizeof info);
     return CDACQ_OK;

@@ -218,7 +218,7 @@ static int write_report(const struct invocation *invocation, struct report *repo
         report_write_text(report, invocation->brief);
     bool says_nothing = invocation->brief && !invocation->json && !invocation->signature && !report->dead &&
                         report->cause == REPORT_ALIVE && !report->deadlocks.count && !report->pool.starves &&
-                        !report->process.is_stopped;
+                        !report->process.is_stopped && !report->process.is_frozen;
     answers_deinit(&report->answers);
     cdacq_target_resume(report->target);
     if (!output_close(&out))

@@ -282,6 +282,8 @@ bool report_write_hang(const struct report *report)
         write_starvation(report);
     else if (report->process.is_stopped)
         output_literal(report->answers.out, "stopped");
+    else if (report->process.is_frozen)
+        output_literal(report->answers.out, "frozen");
     else
         return false;
     return true;

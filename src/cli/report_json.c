@@ -162,6 +162,7 @@ static void write_summary(const struct report *report, struct json_writer *w)
     json_string(w, "arguments", process->arguments);
     json_bool(w, "arguments_cut", process->arguments_cut);
     json_bool(w, "stopped", process->is_stopped);
+    json_bool(w, "frozen", process->is_frozen);
     json_string(w, "writer", report->facts.writer);
     json_known_number(w, "time", process->time > 0, (uint64_t)process->time);
     json_string(w, "machine", report->facts.elf_machine);

@@ -92,6 +92,11 @@ static void write_abort_message(const struct report *report, struct output *out)
 /* The reason is outside of the program, whatever the stacks show. */
 static void write_stopped(const struct report *report, struct output *out)
 {
+    if (report->process.is_frozen) {
+        label(out, "state");
+        output_styled(out, STYLE_ERROR, "frozen");
+        output_literal(out, ": the freezer of its control group holds it, as 'docker pause' does\n");
+    }
     if (!report->process.is_stopped)
         return;
     label(out, "state");

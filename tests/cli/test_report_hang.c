@@ -163,6 +163,8 @@ END_TEST
 
 START_TEST(stopped)
 {
+    report.process.is_frozen = true;
+    ck_assert_str_eq(signature(), "frozen");
     report.process.is_stopped = true;
     ck_assert_str_eq(signature(), "stopped");
     report.pool.starves = true;

@@ -278,7 +278,8 @@ class Run:
                     (frame["status"] == "managed" and not frame["method"] and "string: no memory" not in frame["error"])]
         own = [frame for frame in frames if (frame["method"] or "").startswith("Demo.Parked")]
         self.note(f"stacks of {label}", not nameless and len(own) >= 5,
-                  f"{len(frames)} frames, {len(own)} of the target's, {len(nameless)} managed without a name")
+                  f"{len(frames)} frames, {len(own)} of the target's, {len(nameless)} managed without a name"
+                  + "".join(f"; TID {frame['tid']} #{frame['frame']} {frame['ip']} {frame['error']}" for frame in nameless[:4]))
 
     def frames(self, target):
         """The frames as dictionaries, apart from their source: a PDB is in no core."""
