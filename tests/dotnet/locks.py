@@ -38,7 +38,7 @@ STARVATION = "starvation, if it lasts"
 MANY = 5000
 DEADLOCK_SIGNATURE = "deadlock: "
 STARVATION_SIGNATURE = "starvation: Locks.Starved.<>c__DisplayClass.<All>b__\n"
-NO_CODE = "1000"  # an IP that is in no code: a snapshot needs one
+NO_CODE = "0x1000"  # an IP that is in no code: a snapshot needs one; without 0x, it could be the pid of a process
 
 
 class Facts:
