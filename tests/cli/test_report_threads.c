@@ -88,8 +88,13 @@ static void add(struct times *times, int tid, uint64_t time)
     ck_assert(times_append(times, (struct cdacq_thread_time){.tid = tid, .processor_time = time}));
 }
 
+static struct stack_thread threads[STACKS];
+
 static void setup(void)
 {
+    static const struct stack_thread fresh[STACKS] = {
+        {.tid = 3}, {.tid = 5, .name = "five"}, {.tid = 2}, {.tid = 1}, {.tid = 6}, {.tid = 4}};
+    memcpy(threads, fresh, sizeof threads);
     written[0] = '\0';
 }
 
@@ -145,8 +150,6 @@ START_TEST(measuring)
 }
 END_TEST
 
-static struct stack_thread threads[STACKS] = {
-    {.tid = 3}, {.tid = 5, .name = "five"}, {.tid = 2}, {.tid = 1}, {.tid = 6}, {.tid = 4}};
 static struct stack stacks[STACKS], *pointers[STACKS];
 
 static struct report report_of(void)
