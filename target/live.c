@@ -218,10 +218,7 @@ static size_t read_proc_file(int pid, const char *name, char *ret, size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
-    ret[n] = '\0';
-    return n;
+    return file_read_text(AT_FDCWD, path, ret, size);
 }
 
 /* The name of a thread, without the newline that /proc ends it with. */

@@ -16,9 +16,7 @@ static bool has_line(const char *folder, const char *path, int length, const cha
     char full[PATH_MAX], state[STATE_MAX];
     if (snprintf(full, sizeof full, "%s%.*s/%s", folder, length, path, name) >= (int)sizeof full)
         return false;
-    CLEANUP_CLOSE int fd = open(full, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, state, sizeof state - 1);
-    state[n] = '\0';
+    (void)file_read_text(AT_FDCWD, full, state, sizeof state);
     for (const char *at = state; *at; at += strcspn(at, "\n"), at += *at == '\n')
         if (strncmp(at, line, strlen(line)) == 0 && strchr("\n", at[strlen(line)]))
             return true;

@@ -47,18 +47,9 @@ static bool has_ended(int pid, pid_t tid)
 {
     char path[64], stat[512];
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, stat, sizeof stat - 1);
-    stat[n] = '\0';
+    size_t n = file_read_text(AT_FDCWD, path, stat, sizeof stat);
     const char *state = strrchr(stat, ')'); /* the name before it may hold any byte */
     return !n || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
-}
-
-static void read_text(const char *path, char *ret, size_t size)
-{
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
-    ret[n] = '\0';
 }
 
 /* Why a thread must not be traced, as the end of a message; "" if nothing says so. */
@@ -66,18 +57,18 @@ static void describe_refusal(int pid, pid_t tid, char ret[REFUSAL_SIZE])
 {
     char path[64], status[4096], name[32];
     snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
-    read_text(path, status, sizeof status);
+    (void)file_read_text(AT_FDCWD, path, status, sizeof status);
     long tracer = strtol(proc_status_value(status, "TracerPid"), NULL, 10);
     if (tracer <= 0) {
         snprintf(ret, REFUSAL_SIZE, " (is it traced by another process?)");
         return;
     }
     snprintf(path, sizeof path, "/proc/%ld/status", tracer);
-    read_text(path, status, sizeof status);
+    (void)file_read_text(AT_FDCWD, path, status, sizeof status);
     long process = strtol(proc_status_value(status, "Tgid"), NULL, 10); /* that is a thread */
     tracer = process > 0 ? process : tracer;
     snprintf(path, sizeof path, "/proc/%ld/comm", tracer);
-    read_text(path, name, sizeof name);
+    (void)file_read_text(AT_FDCWD, path, name, sizeof name);
     name[strcspn(name, "\n")] = '\0';
     snprintf(ret, REFUSAL_SIZE, " (it is traced by another process: %ld%s%s)", tracer, name[0] ? ", " : "", name);
 }

@@ -36,6 +36,14 @@ size_t file_read_at(int fd, uint64_t offset, void *buffer, size_t size)
     return done;
 }
 
+size_t file_read_text(int folder, const char *path, char *ret, size_t size)
+{
+    CLEANUP_CLOSE int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
+    ret[n] = '\0';
+    return n;
+}
+
 char *file_read_all(int fd, size_t most, size_t *ret_length)
 {
     struct buffer text = {0};

@@ -19,6 +19,12 @@ int file_open(const char *path, struct stat *ret);
 size_t file_read_at(int fd, uint64_t offset, void *buffer, size_t size);
 
 /*
+ * Reads a text of the kernel, such as a file in /proc: at most `size` - 1 bytes, with a NUL after them. `folder` is as
+ * for openat(2). Returns the number of bytes: 0 also if the file cannot be read.
+ */
+size_t file_read_text(int folder, const char *path, char *ret, size_t size);
+
+/*
  * Reads to the end of a file whose size fstat() may not know, such as one in /proc. The caller frees the result, which
  * has *ret_length bytes and a NUL. NULL with errno set on failure; EFBIG: the file has more than `most` bytes.
  */

@@ -23,10 +23,7 @@ static bool read_thread_file(int task, const char *tid, const char *name, char *
 {
     char path[64];
     snprintf(path, sizeof path, "%.12s/%s", tid, name);
-    CLEANUP_CLOSE int fd = openat(task, path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, ret, size - 1);
-    ret[n] = '\0';
-    return n > 0;
+    return file_read_text(task, path, ret, size) > 0;
 }
 
 /* Reads a time that is exact to a tick of the kernel's clock, usually 10 ms. Every kernel has it. */

@@ -26,9 +26,7 @@ static unsigned long switches_of_wait(const char *path)
 {
     static const char state[] = "\nState:\tD", count[] = "\nvoluntary_ctxt_switches:\t";
     static char text[1 << 20]; /* a user can be in 65,536 groups, whose ids it has */
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = fd < 0 ? 0 : file_read_at(fd, 0, text, sizeof text - 1);
-    text[n] = '\0';
+    (void)file_read_text(AT_FDCWD, path, text, sizeof text);
     const char *switches = strstr(text, count);
     return strstr(text, state) && switches ? strtoul(switches + sizeof count - 1, NULL, 10) : 0;
 }
