@@ -98,6 +98,14 @@ static inline void report_fail(struct report *report, const char *problem)
     report->incomplete++;
 }
 
+/* Writes "TID 12 "worker"". `name` may be NULL. */
+static inline void report_put_thread(struct output *out, int tid, const char *name)
+{
+    output_printf(out, "TID %d", tid);
+    if (name && name[0])
+        output_text_between(out, " \"", name, "\"");
+}
+
 void report_write_text(struct report *report, bool brief);
 void report_write_json(struct report *report);
 

@@ -27,11 +27,11 @@ static const struct stack_thread *find_thread(const struct report *report, int t
     return NULL;
 }
 
-static void put_thread(struct output *out, int tid, const char *name)
+/* The begin of a line about a thread. */
+static void begin_line(struct output *out, int tid, const char *name)
 {
-    output_printf(out, "  TID %d", tid);
-    if (name)
-        output_text_between(out, " \"", name, "\"");
+    output_literal(out, "  ");
+    report_put_thread(out, tid, name);
 }
 
 /* Whether a caller that is found up to a method rests on a guess, or frames may be missing before it. */
@@ -80,7 +80,7 @@ static bool write_suspending(const struct report *report, struct output *out)
             if (!threads->items[k].suspends_others)
                 continue;
             output_styled(out, STYLE_HEADING, suspension_heading);
-            put_thread(out, threads->items[k].tid, threads->items[k].name);
+            begin_line(out, threads->items[k].tid, threads->items[k].name);
             output_literal(out, " suspends the managed threads, as for a garbage collection\n");
             return true;
         }
@@ -102,7 +102,7 @@ void report_write_suspension_text(const struct report *report)
             if (!has_heading)
                 output_styled(out, STYLE_HEADING, suspension_heading);
             has_heading = true;
-            put_thread(out, thread->tid, thread->name);
+            begin_line(out, thread->tid, thread->name);
             output_literal(out, " delays the suspension: the runtime cannot stop it in ");
             put_code(out, stack);
             output_literal(out, "\n");
@@ -122,7 +122,7 @@ static void write_measured(const struct report *report, struct output *out)
         const struct busy_thread *measured = &busy->list.items[i];
         const struct stack *stack = NULL;
         const struct stack_thread *thread = find_thread(report, measured->tid, &stack);
-        put_thread(out, measured->tid, thread ? thread->name : NULL);
+        begin_line(out, measured->tid, thread ? thread->name : NULL);
         output_printf(out, " used %u %% of a processor for %.1f s", measured->percent, busy->seconds);
         output_literal(out, thread ? " and was stopped in " : " and has ended");
         if (thread)
@@ -155,7 +155,7 @@ static size_t write_running(const struct report *report, struct output *out)
                 continue;
             if (count == 1)
                 output_styled(out, STYLE_HEADING, busy_heading);
-            put_thread(out, threads->items[k].tid, threads->items[k].name);
+            begin_line(out, threads->items[k].tid, threads->items[k].name);
             output_literal(out, " ran ");
             put_code(out, stack);
             output_literal(out, "\n");

@@ -5,13 +5,6 @@
 
 enum { THREADS_SHOWN = 20 }; /* of those that wait for the same */
 
-static void put_thread(struct output *out, int tid, const char *name)
-{
-    output_printf(out, "TID %d", tid);
-    if (name && name[0])
-        output_text_between(out, " \"", name, "\"");
-}
-
 /* "N.Worker 0x7f..": the object of a wait or a lock. */
 static void put_object(struct output *out, const char *type, uint64_t object)
 {
@@ -80,7 +73,7 @@ static void put_blocker(struct output *out, const struct cdacq_wait *wait)
     if (!wait->blocker_tid)
         output_printf(out, "the runtime's thread %u", wait->blocker_id);
     else
-        put_thread(out, wait->blocker_tid, wait->blocker_name);
+        report_put_thread(out, wait->blocker_tid, wait->blocker_name);
     if (!wait->blocker_tid || !wait->blocker_id)
         output_literal(out, ", which has ended");
     if (wait->readers > 1)
@@ -128,7 +121,7 @@ static void put_foreground(struct output *out, const struct report *report)
             if (!threads->items[k].is_foreground || ++count > THREADS_SHOWN)
                 continue;
             output_literal(out, count == 1 ? ": " : ", ");
-            put_thread(out, threads->items[k].tid, threads->items[k].name);
+            report_put_thread(out, threads->items[k].tid, threads->items[k].name);
         }
     }
     if (count > THREADS_SHOWN)
@@ -154,7 +147,7 @@ static void write_deadlock(const struct report *report, const struct cdacq_deadl
     output_style(out, STYLE_NONE);
     for (size_t i = 0; i < deadlock->count; i++) {
         output_literal(out, "  ");
-        put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
+        report_put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
         output_literal(out, " waits");
         put_wait(out, report, deadlock->waits[i]);
         output_literal(out, "\n");
@@ -171,11 +164,11 @@ static void write_deadlock_line(struct output *out, const struct cdacq_deadlock 
     output_printf(out, "%-12s", "deadlock");
     output_style(out, STYLE_NONE);
     for (size_t i = 0; i < deadlock->count; i++) {
-        put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
+        report_put_thread(out, deadlock->waits[i]->tid, deadlock->waits[i]->name);
         output_literal(out, " -> ");
     }
     if (deadlock->count)
-        put_thread(out, deadlock->waits[0]->tid, deadlock->waits[0]->name);
+        report_put_thread(out, deadlock->waits[0]->tid, deadlock->waits[0]->name);
     if (!is_certain(deadlock))
         output_styled(out, STYLE_DOUBT, " (if none of these waits has a timeout or can be cancelled)");
     output_literal(out, "\n");
@@ -187,7 +180,7 @@ static void write_wait(const struct report *report, const struct cdacq_wait *con
     output_literal(out, "  ");
     for (size_t i = 0; i < MIN(count, (size_t)THREADS_SHOWN); i++) {
         output_literal(out, i ? ", " : "");
-        put_thread(out, waits[i]->tid, waits[i]->name);
+        report_put_thread(out, waits[i]->tid, waits[i]->name);
     }
     if (count > THREADS_SHOWN)
         output_printf(out, " and %zu more", count - THREADS_SHOWN);

@@ -550,6 +550,16 @@ static int keep_thread(const struct cdacq_thread *visited, void *context)
     return 0;
 }
 
+/* The mock's memory, with threads. */
+static struct cdacq_memory memory_with(const struct cdacq_memory_thread *threads, size_t count)
+{
+    struct cdacq_memory memory = *mock_memory(mock);
+    memory.size = sizeof memory;
+    memory.threads = threads;
+    memory.thread_count = count;
+    return memory;
+}
+
 /* The threads of the caller's memory: those that the caller lists, with what the runtime knows of them. */
 START_TEST(threads_of_memory)
 {
@@ -562,10 +572,7 @@ START_TEST(threads_of_memory)
     struct cdacq_session *lookups;
     struct cdacq_thread kept[2] = {0};
     mock_publish(mock, NULL);
-    struct cdacq_memory memory = *mock_memory(mock);
-    memory.size = sizeof memory;
-    memory.threads = threads;
-    memory.thread_count = 2;
+    struct cdacq_memory memory = memory_with(threads, 2);
     ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &other, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_session_create(other, &lookups, &error), CDACQ_OK);
     cdacq_session_visit_threads(lookups, keep_thread, kept, &error); /* the mock may have no list of Threads */
@@ -601,10 +608,7 @@ START_TEST(a_thread_that_suspends)
     }
     mock_set(mock, thread, "Thread.PreemptiveGCDisabled", _i != 4);
     mock_publish(mock, NULL);
-    struct cdacq_memory memory = *mock_memory(mock);
-    memory.size = sizeof memory;
-    memory.threads = threads;
-    memory.thread_count = 2;
+    struct cdacq_memory memory = memory_with(threads, 2);
     ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_session_create(target, &session, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_session_visit_threads(session, keep_thread, kept, &error), CDACQ_OK);
@@ -624,10 +628,7 @@ START_TEST(threads_of_another_namespace)
     struct cdacq_registers registers;
     struct cdacq_thread kept = {.registers = &registers};
     mock_publish(mock, NULL);
-    struct cdacq_memory memory = *mock_memory(mock);
-    memory.size = sizeof memory;
-    memory.threads = &one;
-    memory.thread_count = 1;
+    struct cdacq_memory memory = memory_with(&one, 1);
     ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &other, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_session_create(other, &lookups, &error), CDACQ_OK);
     enum cdacq_status expected = _i ? CDACQ_OK : CDACQ_ERR_CORRUPT;
