@@ -271,7 +271,8 @@ int cmd_report(const struct invocation *invocation)
 {
     struct busy_threads busy = {0};
     struct invocation measured = *invocation;
-    measured.busy = invocation->brief || invocation->signature ? NULL : &busy;
+    bool has_all = !invocation->signature && (invocation->json || !invocation->brief);
+    measured.busy = has_all ? &busy : NULL;
     int code = target_run(&measured, CDACQ_OPEN_STOP, make_report);
     busy_threads_release(&busy);
     return code;
