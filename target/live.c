@@ -37,7 +37,6 @@ struct live {
     struct span recent_shared[RECENT_SHARED]; /* its mappings, found by the address that was read */
     struct file_policy *policy;
     struct thread_holder holder; /* holds threads from the stop to the resumption */
-    bool was_stopped;            /* a signal had stopped the process before the holder did */
 };
 
 static struct live *live_of(struct target *target)
@@ -269,19 +268,12 @@ static bool is_stopped(int pid)
     return proc_status_is_stopped(status);
 }
 
-/* Stops the process. Asks first whether a signal had stopped it, because that cannot be seen while it is held. */
-static enum cdacq_status hold(struct live *live, struct cdacq_error *err)
-{
-    live->was_stopped = is_stopped(live->base.pid);
-    return thread_holder_hold(&live->holder, live->base.pid, err);
-}
-
 static void live_process(struct target *target, struct target_process *ret)
 {
     const struct live *live = live_of(target);
     char path[64];
     ret->is_frozen = proc_is_frozen(target->pid);
-    ret->is_stopped = live->holder.started ? live->was_stopped : is_stopped(target->pid);
+    ret->is_stopped = live->holder.started ? live->holder.is_stopped : is_stopped(target->pid);
     size_t n = read_proc_file(target->pid, "cmdline", ret->arguments, sizeof ret->arguments);
     ret->inner_pid = read_inner_id(target->pid, target->pid);
     ret->arguments_cut = n == sizeof ret->arguments - 1;
@@ -325,7 +317,7 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
     struct live *live = live_of(target);
     if (live->holder.started)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "process %d: it is stopped already", target->pid);
-    enum cdacq_status status = hold(live, err);
+    enum cdacq_status status = thread_holder_hold(&live->holder, live->base.pid, err);
     if (status >= 0) /* the process may have executed another program, whose threads these are */
         status = target_check_gone(target, 0, err);
     if (status < 0) {
@@ -413,7 +405,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     live->mappings.file = live->mappings.statm = -1;
     live->memory = -1;
     live->policy = policy;
-    enum cdacq_status status = stop ? hold(live, err) : CDACQ_OK;
+    enum cdacq_status status = stop ? thread_holder_hold(&live->holder, live->base.pid, err) : CDACQ_OK;
     if (status >= 0)
         status = live_mappings_open(&live->base, policy, !stop && !record && sizeof(uintptr_t) == sizeof(uint64_t),
                                     &live->mappings, err);

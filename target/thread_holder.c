@@ -104,8 +104,14 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
     }
     if (!WIFSTOPPED(status))
         return CDACQ_OK;
-    /* This is either the stop above, with an event in the high bytes, or a signal, which must not be lost. */
-    int signal = status >> 16 ? 0 : WSTOPSIG(status);
+    /*
+     * This is either the stop above, with an event in the high bytes, or a signal, which must not be lost. The stop has
+     * the signal that had stopped the process, else SIGTRAP. The state in /proc would not do: for a moment after another
+     * tracer has let it go, a stopped thread runs.
+     */
+    bool is_event = status >> 16;
+    int signal = is_event ? 0 : WSTOPSIG(status);
+    holder->is_stopped |= is_event && WSTOPSIG(status) != SIGTRAP;
     (void)held_threads_append(&holder->held, (struct held_thread){tid, signal}); /* there is room for all */
     (void)thread_ids_insert(&holder->ids, (uint64_t)tid, NULL);
     return CDACQ_OK;

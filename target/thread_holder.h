@@ -37,6 +37,7 @@ struct thread_holder {
     bool listed; /* false: out of memory */
     struct held_threads held;
     struct thread_ids ids; /* of them */
+    bool is_stopped;       /* a signal such as SIGSTOP had stopped the process before */
     enum cdacq_status status;
     struct cdacq_error error;
     uint64_t began; /* when it began to hold, in nanoseconds */

@@ -361,7 +361,7 @@ struct cdacq_process_info {
     int sender_pid;          /* the process that sent the signal, perhaps this one; 0: the kernel sent it */
     unsigned sender_uid;
     int64_t time;    /* of a core: seconds since 1970 when its file was last written to */
-    bool is_stopped; /* a running process: a signal such as SIGSTOP had stopped it, when it was first asked about */
+    bool is_stopped; /* a running process: a signal such as SIGSTOP has stopped it, or had before this target did */
     /*
      * Of a core: what glibc printed before it ended the process: a failed assertion of native code,
      * "double free or corruption", or the like. Any bytes, without a newline at their end: escape them before you print
