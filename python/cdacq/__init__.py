@@ -28,7 +28,8 @@ from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, 
                       MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo,
                       RuntimeInfo, Source, Stops, TargetInfo, Task, ThreadPool, Value, Verification, Wait, Waits,
                       Written)
-from .target import Mapping, Memory, MemoryThread, Session, Target, open, processes, thread_times
+from .target import (
+    Mapping, Memory, MemoryThread, Session, Target, find_perf_map, open, processes, thread_times)
 
 
 def version() -> str:
@@ -47,6 +48,7 @@ __all__ = [
     "JitdumpSamplyPositions", "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping",
     "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process",
     "ProcessInfo", "RegionInfo", "RuntimeInfo", "Session", "Source", "Status", "Stops", "Target", "TargetInfo",
-    "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "Value", "ValueKind", "Verdict", "Verification",
-    "Wait", "WaitKind", "WaitSource", "Waits", "Written", "open", "processes", "records", "thread_times", "version",
+    "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "Value", "ValueKind", "Verdict",
+    "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written", "find_perf_map", "open", "processes",
+    "records", "thread_times", "version",
 ]

@@ -690,6 +690,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_jitdump_check_end": (c_int, _HANDLE, _ERR),
     "cdacq_jitdump_find": (c_int, _HANDLE, c_uint64, c_uint64, POINTER(JitdumpRecord), POINTER(JitdumpPlace), _ERR),
     "cdacq_jitdump_find_file": (c_int, c_int, c_char_p, c_size_t, _ERR),
+    "cdacq_perf_map_find_file": (c_int, c_int, c_char_p, c_size_t, _ERR),
     "cdacq_session_write_perf_map": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_session_write_jitdump": (c_int, _HANDLE, c_uint, POINTER(Sink), POINTER(Written), _ERR),
     "cdacq_target_refresh": (c_int, _HANDLE, _ERR),

@@ -506,6 +506,14 @@ class Target(Lookups):
                 _decode.text(found.methods_problem) or None, dict(zip(Verdict, found.counts)))
 
 
+def find_perf_map(pid: int) -> str | None:
+    """The path of the perf map of a running process; None if there is none, perhaps not yet."""
+    path = ctypes.create_string_buffer(4096)
+    if call("cdacq_perf_map_find_file", pid, path, len(path)) == Status.NOT_MANAGED:
+        return None
+    return _decode.text(path.value)
+
+
 def processes() -> Listing[records.Process]:
     """The .NET processes of this machine, by pid, those in containers included."""
     return visit("cdacq_visit_processes", item=_item(_abi.Process, _process), pending=Pending())

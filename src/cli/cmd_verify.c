@@ -3,6 +3,7 @@
  * summary line; with --json, an object for each record that does not match.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/cli/commands.h"
@@ -14,6 +15,7 @@
 enum {
     SHOWN_MAX = 20,        /* contradictions as text */
     NAME_MAX_SIZE = 65536, /* longer names of the file are cut */
+    PATH_SIZE = 4096,
 };
 
 struct work {
@@ -144,19 +146,47 @@ static void complain(const char *file, const struct cdacq_verification *sum)
         message("'%s': it has no record that could be compared", file);
 }
 
+static int stop_at_once(const struct cdacq_comparison *comparison, void *context)
+{
+    (void)comparison;
+    (void)context;
+    return 1;
+}
+
+/* Whether a jitdump is one that the runtime stopped writing before any method. */
+static bool holds_no_methods(struct cdacq_target *target, const char *jitdump)
+{
+    struct cdacq_verification sum = {.size = sizeof sum};
+    return cdacq_target_verify(target, jitdump, stop_at_once, NULL, &sum, NULL) >= 0 && sum.advice;
+}
+
+/* Finds the jitdump of a process or, if it has none that is of use, its perf map. */
+static bool find_file(int pid, struct cdacq_target *target, char *ret, size_t size)
+{
+    char map[PATH_SIZE];
+    struct cdacq_error error;
+    bool has_map = cdacq_perf_map_find_file(pid, map, sizeof map, NULL) == CDACQ_OK;
+    bool found = cdacq_jitdump_find_file(pid, ret, size, &error) == CDACQ_OK;
+    if (!has_map && !found)
+        message("%s", error.message);
+    bool is_useless = has_map && found && holds_no_methods(target, ret);
+    if (is_useless)
+        message("'%s' holds no methods; '%s' is compared", ret, map);
+    if (has_map && (!found || is_useless))
+        snprintf(ret, size, "%s", map);
+    return has_map || found;
+}
+
 static int verify(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
     (void)session;
     struct work work = {.json = invocation->json};
     struct cdacq_verification sum = {.size = sizeof sum};
     struct cdacq_error error;
-    char found[4096];
+    char found[PATH_SIZE];
     const char *file = invocation->file ? invocation->file : found;
-    if (!invocation->file &&
-        cdacq_jitdump_find_file(target_pid(invocation->targets[0]), found, sizeof found, &error) != CDACQ_OK) {
-        message("%s", error.message);
+    if (!invocation->file && !find_file(target_pid(invocation->targets[0]), target, found, sizeof found))
         return EXIT_FAILED;
-    }
     if (output_is_input(invocation, file) || !output_open(&work.out, invocation->output))
         return EXIT_FAILED;
     bytes_begin(file, work.out.fd);

@@ -296,7 +296,7 @@ const struct command commands[] = {
         .summary = "compare a jitdump or perf map with the target",
         .details =
             "FILE is what the target's runtime wrote as jit-PID.dump or perf-PID.map (DOTNET_PerfMapEnabled=1).\n"
-            "Without it, the target is a process, and its jitdump is found.\n"
+            "Without it, the target is a process. Its jitdump is found or, if that has no methods, its perf map.\n"
             "Counts its records by result and shows those that contradict the target:\n"
             "  unknown-to-target  no method is at the address, and none can have been released there\n"
             "  name-differs, range-differs, bytes-differ\n"

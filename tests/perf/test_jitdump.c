@@ -2,10 +2,7 @@
  * The jitdump reader through cdacq.h: what embedders get beyond what `cdacq records` prints
  * (tests/cli/test_records.py), and files that change under the reader.
  */
-#include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "formats/jitdump.h"
@@ -423,50 +420,6 @@ START_TEST(lists_of_other_kinds_are_empty)
 }
 END_TEST
 
-/* Overwrites the NUL that ends the environment as /proc shows it. */
-static void body_with_an_environment(int ready)
-{
-    char stat[1024];
-    unsigned long end = 0;
-    FILE *own = fopen("/proc/self/stat", "r");
-    size_t n = own ? fread(stat, 1, sizeof stat - 1, own) : 0;
-    stat[n] = '\0';
-    char *field = strrchr(stat, ')');
-    for (int i = 2; field && i < 51; i++) /* env_end is field 51, the name is field 2 */
-        field = strchr(field + 1, ' ');
-    if (field)
-        end = strtoul(field, NULL, 10);
-    if (end)
-        ((char *)end)[-1] = 'x';
-    (void)!write(ready, "", 1);
-    for (;;)
-        pause();
-}
-
-START_TEST(an_environment_without_an_end)
-{
-    char found[256], byte;
-    int ends[2];
-    struct cdacq_error err;
-    if (getenv("CDACQ_VALGRIND")) /* under which the stack is not the kernel's */
-        return;
-    ck_assert_int_eq(pipe(ends), 0);
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (!pid) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        body_with_an_environment(ends[1]);
-    }
-    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
-    enum cdacq_status status = cdacq_jitdump_find_file(pid, found, sizeof found, &err);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    close(ends[0]);
-    close(ends[1]);
-    ck_assert_int_eq(status, CDACQ_NOT_MANAGED);
-}
-END_TEST
-
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
@@ -483,7 +436,6 @@ static Suite *suite(void)
         refuses_what_is_no_file,
         kinds_have_texts,
         lists_of_other_kinds_are_empty,
-        an_environment_without_an_end,
     };
     Suite *s = suite_create("jitdump");
     TCase *tc = tcase_create("jitdump");

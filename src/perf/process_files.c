@@ -1,8 +1,9 @@
 /*
- * jitdump_path.c: finds the jitdump of a running process. A runtime maps a page of its file, so that perf sees it;
- * where it does not, the file is where the environment of the process says, or in /tmp. The process may have another
- * root directory and another pid than it has here. A file that is not mapped may be that of an earlier process with the
- * same pid, as in a container that is started again.
+ * process_files.c: finds the jitdump and the perf map of a running process. A runtime maps a page of its jitdump, so
+ * that perf sees it. What is not mapped is where the environment of the process says, or in /tmp. The process may have
+ * another root directory and another pid than it has here. A file that is not mapped may be that of an earlier process
+ * with the same pid, as in a container that is started again.
+ * Source: src/coreclr/vm/perfmap.cpp, perfjitdump.cpp.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "formats/jitdump.h"
+#include "cdacq/perf.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -20,6 +22,7 @@
 enum {
     PROC_FILE_MAX = 64 * 1024 * 1024,
     PATH_ROOM = 4096,
+    WHY_ROOM = 256,
     STARTTIME_FIELD = 20, /* of /proc/PID/stat, after the name of the program */
     NS = 1000000000,
 };
@@ -124,7 +127,7 @@ static int64_t start_time(int pid)
  * from the start of the machine, which may have been another one; the file's own time does not. What is no jitdump is
  * left to those who open it.
  */
-static bool may_be_of(int pid, int own, const char *path, char *ret_why, size_t why_size)
+static bool may_be_of(int pid, const char *path, char *ret_why, size_t why_size)
 {
     uint8_t header[JITDUMP_HEADER_SIZE];
     struct cdacq_jitdump_record record = {.size = sizeof record};
@@ -141,7 +144,7 @@ static bool may_be_of(int pid, int own, const char *path, char *ret_why, size_t 
     if (jitdump_decode_header(header, size, &record, NULL) != CDACQ_OK)
         return true;
     uint32_t named = record.as.header.pid;
-    if (named == (uint32_t)pid || named == (uint32_t)own)
+    if (named == (uint32_t)pid || named == (uint32_t)own_pid(pid))
         return true;
     snprintf(ret_why, why_size, "of process %" PRIu32, named);
     return false;
@@ -160,19 +163,13 @@ static const char *variable(const char *environment, size_t size, const char *na
     return NULL;
 }
 
-enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struct cdacq_error *err)
+/* Looks in the folders where the runtime would write a file. False: ret_why says why one that is there is no answer. */
+static bool find_in_folders(int pid, const char *name, char *ret, size_t size, char *ret_why, size_t why_size)
 {
     static const char *const variables[] = {"DOTNET_PerfMapJitDumpPath", "COMPlus_PerfMapJitDumpPath", "JITDUMPDIR",
                                             "TMPDIR"};
-    char path[PATH_ROOM], found[PATH_ROOM], name[64], shown[160], why[64] = "";
+    char path[PATH_ROOM], found[PATH_ROOM], shown[160], why[64];
     size_t environment_size;
-    snprintf(path, sizeof path, "/proc/%d", pid);
-    if (pid <= 0 || access(path, F_OK) < 0)
-        return error_set(err, CDACQ_ERR_IO, 0, "there is no process %d", pid);
-    if (find_mapped(pid, ret, size))
-        return CDACQ_OK;
-    int own = own_pid(pid);
-    snprintf(name, sizeof name, "jit-%d.dump", own);
     CLEANUP_FREE char *environment = read_proc(pid, "environ", &environment_size);
     for (size_t i = 0; i <= ARRAY_SIZE(variables); i++) {
         const char *directory =
@@ -180,15 +177,34 @@ enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struc
         int length = directory ? snprintf(path, sizeof path, "%s/%s", directory, name) : 0;
         if (length <= 0 || (size_t)length >= sizeof path || !reach(pid, path, found, MIN(size, sizeof found)))
             continue;
-        error_printable(shown, sizeof shown, found);
-        if (may_be_of(pid, own, found, why, sizeof why)) {
+        if (may_be_of(pid, found, why, sizeof why)) {
             memcpy(ret, found, strlen(found) + 1);
-            return CDACQ_OK;
+            return true;
         }
+        error_printable(shown, sizeof shown, found);
+        snprintf(ret_why, why_size, "'%s' is %s", shown, why);
     }
+    return false;
+}
+
+static enum cdacq_status check_pid(int pid, struct cdacq_error *err)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    return pid > 0 && access(path, F_OK) == 0 ? CDACQ_OK
+                                              : error_set(err, CDACQ_ERR_IO, 0, "there is no process %d", pid);
+}
+
+enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struct cdacq_error *err)
+{
+    char name[64], why[WHY_ROOM] = "";
+    if (check_pid(pid, err) < 0)
+        return CDACQ_ERR_IO;
+    snprintf(name, sizeof name, "jit-%d.dump", own_pid(pid));
+    if (find_mapped(pid, ret, size) || find_in_folders(pid, name, ret, size, why, sizeof why))
+        return CDACQ_OK;
     if (why[0])
-        return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no jitdump: it maps none, and '%s' is %s", pid,
-                         shown, why);
+        return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no jitdump: it maps none, and %s", pid, why);
     if (is_refused(pid))
         return error_set(
             err, CDACQ_ERR_IO, 0,
@@ -200,4 +216,26 @@ enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struc
         "process %d has no jitdump: it maps none, and there is no %s in /tmp or where its environment says "
         "(DOTNET_PerfMapEnabled=1 makes a .NET process write it)",
         pid, name);
+}
+
+enum cdacq_status cdacq_perf_map_find_file(int pid, char *ret, size_t size, struct cdacq_error *err)
+{
+    char name[64], why[WHY_ROOM] = "";
+    if (check_pid(pid, err) < 0)
+        return CDACQ_ERR_IO;
+    snprintf(name, sizeof name, "perf-%d.map", own_pid(pid));
+    if (find_in_folders(pid, name, ret, size, why, sizeof why))
+        return CDACQ_OK;
+    if (why[0])
+        return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no perf map: %s", pid, why);
+    if (is_refused(pid))
+        return error_set(
+            err, CDACQ_ERR_IO, 0,
+            "process %d: not permitted to see where its perf map is (same user, or root; see ptrace_scope), "
+            "and there is no %s in /tmp",
+            pid, name);
+    return error_set(err, CDACQ_NOT_MANAGED, 0,
+                     "process %d has no perf map: there is no %s in /tmp or where its environment says "
+                     "(DOTNET_PerfMapEnabled=3 makes a .NET process write it)",
+                     pid, name);
 }
