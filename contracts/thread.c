@@ -88,7 +88,7 @@ bool thread_list_read(struct field_reader *reader, struct thread_list *ret)
     struct thread_data thread;
     *ret = (struct thread_list){0};
     while (link && reader_step(&reader->raw, "threads") && thread_read(reader, link - offset, &thread)) {
-        if (ret->count == THREADS_MAX || !thread_list_append(ret, thread)) {
+        if (ret->count == RUNTIME_THREADS_MAX || !thread_list_append(ret, thread)) {
             reader_fail(&reader->raw, CDACQ_ERR_NOMEM, link, "threads");
             break;
         }

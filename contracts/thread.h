@@ -9,7 +9,7 @@
 #include "descriptors/field_reader.h"
 #include "util/vector.h"
 
-enum { THREADS_MAX = 1 << 20 }; /* of a process */
+enum { RUNTIME_THREADS_MAX = 1 << 20 }; /* Threads of one runtime, whether or not their threads have ended */
 
 struct thread_data {
     uint64_t address;    /* of the Thread */

@@ -20,7 +20,7 @@ enum {
     STATUS_MAX = 64 * 1024,  /* bytes of /proc/PID/status, cgroup and comm */
     ARGUMENTS_MAX = 4096,    /* bytes of the command line that are kept */
     MAPPINGS_MAX = 16 << 20, /* bytes of /proc/PID/maps: some 150,000 mappings */
-    THREADS_MAX = 64,        /* threads whose names are read; those of the runtime are among the first */
+    PROBED_THREADS_MAX = 64, /* of a process, whose names are read; those of the runtime are among the first */
     CONTAINER_DIGITS = 64,
 };
 
@@ -147,7 +147,7 @@ static bool has_runtime_threads(int pid)
     DIR *threads = opendir(path);
     bool is_dotnet = false;
     struct dirent *entry;
-    for (unsigned i = 0; threads && !is_dotnet && i < THREADS_MAX && (entry = readdir(threads));) {
+    for (unsigned i = 0; threads && !is_dotnet && i < PROBED_THREADS_MAX && (entry = readdir(threads));) {
         if (entry->d_name[0] == '.')
             continue;
         i++;

@@ -81,7 +81,7 @@ void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
 static bool append_thread(struct cdacq_wait_graph *graph, const struct graph_thread *thread)
 {
     size_t index = graph->threads.count;
-    if (index >= THREADS_MAX) {
+    if (index >= RUNTIME_THREADS_MAX) {
         graph_note_too_many(graph);
         return false;
     }
