@@ -139,34 +139,51 @@ static void put_header(struct layout_of_file *file)
     put_u16(to, (unsigned)image->section_count + 2); /* .shstrtab */
 }
 
-static void put_segment(struct layout_of_file *file, uint32_t type, uint32_t flags, uint64_t offset, uint64_t address,
-                        uint64_t file_size, uint64_t size, uint64_t align)
+/* A program header. */
+struct segment {
+    uint32_t type, flags;
+    uint64_t offset, address, file_size, size, align;
+};
+
+static void put_segment(struct layout_of_file *file, const struct segment *segment)
 {
-    put_u32(&file->table, type);
+    put_u32(&file->table, segment->type);
     if (file->image->wide)
-        put_u32(&file->table, flags);
-    put_number(file, offset);
-    put_number(file, address);
-    put_number(file, address);
-    put_number(file, file_size);
-    put_number(file, size);
+        put_u32(&file->table, segment->flags);
+    put_number(file, segment->offset);
+    put_number(file, segment->address);
+    put_number(file, segment->address);
+    put_number(file, segment->file_size);
+    put_number(file, segment->size);
     if (!file->image->wide)
-        put_u32(&file->table, flags);
-    put_number(file, align);
+        put_u32(&file->table, segment->flags);
+    put_number(file, segment->align);
 }
 
 static void put_segments(struct layout_of_file *file)
 {
     for (size_t i = 0; i < file->image->section_count; i++) {
         const struct elf_writer_section *section = &file->image->sections[i];
-        uint32_t flags = PF_R | (section->flags & SHF_EXECINSTR ? (uint32_t)PF_X : 0u);
         bool has_bytes = section->type != SHT_NOBITS && !file->image->addresses_are_offsets;
-        uint64_t offset = file->image->addresses_are_offsets ? section->address : file->offsets[i];
+        const struct segment segment = {
+            .type = PT_LOAD,
+            .flags = PF_R | (section->flags & SHF_EXECINSTR ? (uint32_t)PF_X : 0u),
+            .offset = file->image->addresses_are_offsets ? section->address : file->offsets[i],
+            .address = section->address,
+            .file_size = has_bytes ? section->size : 0,
+            .size = section->size,
+            .align = 1,
+        };
         if (is_loaded(section))
-            put_segment(file, PT_LOAD, flags, offset, section->address, has_bytes ? section->size : 0, section->size,
-                        1);
+            put_segment(file, &segment);
     }
-    put_segment(file, PT_NOTE, PF_R, file->note_offset, 0, NOTE_SIZE, NOTE_SIZE, 4);
+    const struct segment note = {.type = PT_NOTE,
+                                 .flags = PF_R,
+                                 .offset = file->note_offset,
+                                 .file_size = NOTE_SIZE,
+                                 .size = NOTE_SIZE,
+                                 .align = 4};
+    put_segment(file, &note);
 }
 
 static void put_section(struct layout_of_file *file, const struct elf_writer_section *section, uint64_t offset)

@@ -131,24 +131,47 @@ static void put_elf_header(struct mock *mock, uint64_t at)
         wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), 4, 0, 0, 0);
 }
 
-static void put_segment(struct mock *mock, uint64_t *at, uint32_t type, uint32_t flags, uint64_t offset, uint64_t vaddr,
-                        uint64_t size, uint64_t alignment)
+/* A program header. */
+struct segment {
+    uint32_t type, flags;
+    uint64_t offset, vaddr, size, alignment;
+};
+
+static void put_segment(struct mock *mock, uint64_t *at, const struct segment *s)
 {
     if (mock->word == 8)
-        PUT(mock, at, "iiwwwwww", type, flags, offset, vaddr, vaddr, size, size, alignment);
+        PUT(mock, at, "iiwwwwww", s->type, s->flags, s->offset, s->vaddr, s->vaddr, s->size, s->size, s->alignment);
     else
-        PUT(mock, at, "iwwwwwiw", type, offset, vaddr, vaddr, size, size, flags, alignment);
+        PUT(mock, at, "iwwwwwiw", s->type, s->offset, s->vaddr, s->vaddr, s->size, s->size, s->flags, s->alignment);
 }
 
 static void put_headers(struct mock *mock, const struct parts *parts)
 {
     uint64_t at = parts->base + (mock->word == 8 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
     put_elf_header(mock, parts->base);
-    put_segment(mock, &at, PT_LOAD, PF_R | PF_X, 0, 0, parts->text_end, PAGE);
-    put_segment(mock, &at, PT_LOAD, PF_R | PF_W, parts->data_offset, parts->data, parts->data_end - parts->data, PAGE);
-    put_segment(mock, &at, PT_DYNAMIC, PF_R | PF_W, parts->data_offset + (parts->dynamic - parts->data), parts->dynamic,
-                10 * 2 * mock->word, 8);
-    put_segment(mock, &at, PT_NOTE, PF_R, parts->note, parts->note, NOTE_SIZE, 4);
+    const struct segment segments[] = {
+        {.type = PT_LOAD, .flags = PF_R | PF_X, .size = parts->text_end, .alignment = PAGE},
+        {.type = PT_LOAD,
+         .flags = PF_R | PF_W,
+         .offset = parts->data_offset,
+         .vaddr = parts->data,
+         .size = parts->data_end - parts->data,
+         .alignment = PAGE},
+        {.type = PT_DYNAMIC,
+         .flags = PF_R | PF_W,
+         .offset = parts->data_offset + (parts->dynamic - parts->data),
+         .vaddr = parts->dynamic,
+         .size = 10 * 2 * mock->word,
+         .alignment = 8},
+        {.type = PT_NOTE,
+         .flags = PF_R,
+         .offset = parts->note,
+         .vaddr = parts->note,
+         .size = NOTE_SIZE,
+         .alignment = 4},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(segments); i++)
+        put_segment(mock, &at, &segments[i]);
 
     at = parts->base + parts->note;
     PUT(mock, &at, "iiibbbb", 4, 20, NT_GNU_BUILD_ID, 'G', 'N', 'U', 0);
