@@ -88,15 +88,25 @@ static void undo(const uint8_t *code, unsigned pairs, struct symbolic_frame *fra
         frame->failed = true;
 }
 
+/* The rows of a function while they are listed. Instructions are counted from its begin. */
+struct listing {
+    struct reader *reader;
+    const struct unwind_function *function;
+    const struct xdata *codes;
+    uint64_t next; /* the first instruction after the prolog and the epilogs that were listed */
+    struct frame_rows *rows;
+};
+
 /* Appends the row at an instruction whose first code to undo is at `at`. */
-static bool add_row(struct reader *reader, const struct unwind_function *function, const struct xdata *codes,
-                    uint64_t position, unsigned at, struct frame_rows *rows)
+static bool add_row(struct listing *listing, uint64_t instruction, unsigned at)
 {
+    struct reader *reader = listing->reader;
+    const struct xdata *codes = listing->codes;
     struct symbolic_frame frame = symbolic_frame_of(&frame_machine_arm64);
     struct frame_row row;
-    uint64_t begin = function->begin + 4 * position;
+    uint64_t begin = listing->function->begin + 4 * instruction;
     unsigned pairs = 0; /* of save_next codes before a save */
-    if (begin >= function->end)
+    if (begin >= listing->function->end)
         return true;
     for (; at < codes->size && codes->bytes[at] != OP_END && reader_step(reader, "unwind codes");
          at += arm64_code_size(codes->bytes[at])) {
@@ -107,37 +117,37 @@ static bool add_row(struct reader *reader, const struct unwind_function *functio
     }
     if (reader_failed(reader))
         return false;
-    return symbolic_row(&frame, begin, &row) ? frame_rows_add(reader, rows, &row) : frame_rows_fail(reader, function);
+    return symbolic_row(&frame, begin, &row) ? frame_rows_add(reader, listing->rows, &row)
+                                             : frame_rows_fail(reader, listing->function);
 }
 
 /*
  * Appends the rows of an epilog and, if code follows, that of the body. `at` is its first code, `count` the number of
- * instructions after which nothing is left to undo. `next` is the first instruction that has no row yet.
+ * instructions after which nothing is left to undo.
  */
-static bool add_epilog(struct reader *reader, const struct unwind_function *function, const struct xdata *codes,
-                       uint64_t start, unsigned at, unsigned count, uint64_t *next, struct frame_rows *rows)
+static bool add_epilog(struct listing *listing, uint64_t start, unsigned at, unsigned count)
 {
     bool added = true;
     for (unsigned i = 0; i <= count && added; i++)
-        if (start + i >= *next)
-            added = add_row(reader, function, codes, start + i, arm64_skip_codes(codes, at, i), rows);
-    *next = MAX(*next, start + count + 1);
-    return added && add_row(reader, function, codes, *next, 0, rows);
+        if (start + i >= listing->next)
+            added = add_row(listing, start + i, arm64_skip_codes(listing->codes, at, i));
+    listing->next = MAX(listing->next, start + count + 1);
+    return added && add_row(listing, listing->next, 0);
 }
 
-static bool add_scopes(struct reader *reader, const struct unwind_function *function, const struct xdata *codes,
-                       uint64_t next, struct frame_rows *rows)
+static bool add_scopes(struct listing *listing)
 {
+    struct reader *reader = listing->reader;
+    const struct xdata *codes = listing->codes;
     uint64_t last = 0;
     for (unsigned i = 0; i < codes->scope_count && reader_step(reader, "epilog scopes"); i++) {
         uint32_t scope = read_u32(reader, codes->scopes + 4 * (uint64_t)i);
         uint64_t start = scope & 0x3ffff;
         unsigned at = scope >> 22;
         if (start < last) /* they are in order */
-            return frame_rows_fail(reader, function);
+            return frame_rows_fail(reader, listing->function);
         last = start;
-        if (reader_failed(reader) ||
-            !add_epilog(reader, function, codes, start, at, arm64_instruction_count(codes, at), &next, rows))
+        if (reader_failed(reader) || !add_epilog(listing, start, at, arm64_instruction_count(codes, at)))
             return false;
     }
     return !reader_failed(reader);
@@ -154,14 +164,14 @@ bool unwind_rows_arm64(struct reader *reader, const struct unwind_function *func
     if (!arm64_codes_read(reader, function, &codes))
         return false;
     uint64_t prolog = arm64_instruction_count(&codes, 0);
+    struct listing listing = {.reader = reader, .function = function, .codes = &codes, .next = prolog, .rows = ret};
     for (uint64_t i = 0; i < prolog; i++)
-        if (!add_row(reader, function, &codes, i, arm64_skip_codes(&codes, 0, prolog - i), ret))
+        if (!add_row(&listing, i, arm64_skip_codes(&codes, 0, prolog - i)))
             return false;
-    if (!add_row(reader, function, &codes, prolog, 0, ret))
+    if (!add_row(&listing, prolog, 0))
         return false;
     if (!codes.one_epilog)
-        return add_scopes(reader, function, &codes, prolog, ret);
+        return add_scopes(&listing);
     unsigned count = arm64_instruction_count(&codes, codes.epilog);
-    return codes.length <= count ||
-           add_epilog(reader, function, &codes, codes.length - count - 1, codes.epilog, count, &prolog, ret);
+    return codes.length <= count || add_epilog(&listing, codes.length - count - 1, codes.epilog, count);
 }

@@ -207,23 +207,33 @@ static bool epilog_row(const struct unwind_function *function, const struct unwi
 
 /* ----------------------------------------------------------------------------------------------------------------- */
 
+/* The rows of a function while they are listed. */
+struct listing {
+    struct reader *reader;
+    const struct unwind_function *function;
+    const struct chain *chain;
+    const struct changes *changes;
+    struct frame_rows *rows;
+};
+
 /* The rows where nothing is known of epilogs, from the change `next` on. */
-static bool add_prolog_rows(struct reader *reader, const struct unwind_function *function, const struct chain *chain,
-                            const struct changes *changes, unsigned next, struct frame_rows *rows)
+static bool add_prolog_rows(const struct listing *listing, unsigned next)
 {
+    const struct changes *changes = listing->changes;
     struct frame_row row;
     for (; next < changes->count; next++)
-        if (!prolog_row(function, chain, changes->items[next], &row))
-            return frame_rows_fail(reader, function);
-        else if (!frame_rows_add(reader, rows, &row))
+        if (!prolog_row(listing->function, listing->chain, changes->items[next], &row))
+            return frame_rows_fail(listing->reader, listing->function);
+        else if (!frame_rows_add(listing->reader, listing->rows, &row))
             return false;
     return true;
 }
 
 /* Reads the code instruction by instruction. */
-static bool add_rows(struct reader *reader, const struct unwind_function *function, const struct chain *chain,
-                     const struct changes *changes, const uint8_t *code, struct frame_rows *rows, bool *ret_epilogs)
+static bool add_rows(const struct listing *listing, const uint8_t *code, bool *ret_epilogs)
 {
+    const struct unwind_function *function = listing->function;
+    const struct changes *changes = listing->changes;
     struct frame_row body = {0}, row;
     uint64_t size = function->end - function->begin;
     unsigned length = 1, next = 0;
@@ -233,18 +243,19 @@ static bool add_rows(struct reader *reader, const struct unwind_function *functi
         bool is_change = next < changes->count && changes->items[next] <= pc;
         while (next < changes->count && changes->items[next] <= pc)
             next++;
-        if (is_change && !prolog_row(function, chain, pc, &body))
-            return frame_rows_fail(reader, function);
+        if (is_change && !prolog_row(function, listing->chain, pc, &body))
+            return frame_rows_fail(listing->reader, function);
         body.begin = pc;
         bool is_epilog = may_begin_epilog(code + at, (size_t)(size - at)) &&
-                         epilog_row(function, &chain->infos[0], pc, code + at, size - at, &row);
-        if ((is_epilog || is_change || !in_body) && !frame_rows_add(reader, rows, is_epilog ? &row : &body))
+                         epilog_row(function, &listing->chain->infos[0], pc, code + at, size - at, &row);
+        if ((is_epilog || is_change || !in_body) &&
+            !frame_rows_add(listing->reader, listing->rows, is_epilog ? &row : &body))
             return false;
         in_body = !is_epilog;
         length = x64_instruction_length(code + at, (size_t)(size - at));
         if (!length) {
             *ret_epilogs = false;
-            return frame_rows_add(reader, rows, &body) && add_prolog_rows(reader, function, chain, changes, next, rows);
+            return frame_rows_add(listing->reader, listing->rows, &body) && add_prolog_rows(listing, next);
         }
     }
     return true;
@@ -274,8 +285,9 @@ bool unwind_rows_x64(struct reader *reader, const struct unwind_function *functi
     if (bytes)
         reader_charge(reader, (uint32_t)(size / BYTES_A_STEP));
     *ret_epilogs = bytes != NULL;
-    bool added = bytes ? add_rows(reader, function, &chain, &changes, bytes, ret, ret_epilogs)
-                       : add_prolog_rows(reader, function, &chain, &changes, 0, ret);
+    const struct listing listing = {
+        .reader = reader, .function = function, .chain = &chain, .changes = &changes, .rows = ret};
+    bool added = bytes ? add_rows(&listing, bytes, ret_epilogs) : add_prolog_rows(&listing, 0);
     window_deinit(&code);
     return added;
 }
