@@ -22,45 +22,45 @@ static enum cdacq_status type_of_constructor(const struct metadata *m, uint32_t 
     return status;
 }
 
-enum cdacq_status attribute_next(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
-                                 const char *const *names, uint32_t *rid, uint32_t *ret_value)
+enum cdacq_status attribute_next(struct namer *n, struct attribute_search *search)
 {
+    const struct metadata *m = search->metadata;
     while (namer_spend_search(n, m, METADATA_CUSTOM_ATTRIBUTE)) {
         struct metadata_custom_attribute attribute;
         uint32_t type = 0;
         bool equal = false;
-        enum cdacq_status status = metadata_next_attribute(m, parent, rid);
-        if (status != CDACQ_OK || !*rid)
+        enum cdacq_status status = metadata_next_attribute(m, search->parent, &search->rid);
+        if (status != CDACQ_OK || !search->rid)
             return status;
-        status = metadata_custom_attribute(m, *rid, &attribute);
+        status = metadata_custom_attribute(m, search->rid, &attribute);
         if (status == CDACQ_OK)
             status = type_of_constructor(m, attribute.constructor, &type);
-        for (const char *const *name = names; *name && !equal && status == CDACQ_OK; name++)
-            status = metadata_type_is(m, type, namespace_name, *name, &equal);
+        for (const char *const *name = search->names; *name && !equal && status == CDACQ_OK; name++)
+            status = metadata_type_is(m, type, search->namespace_name, *name, &equal);
         if (status != CDACQ_OK)
             return status;
         if (equal) {
-            *ret_value = attribute.value;
+            search->value = attribute.value;
             return CDACQ_OK;
         }
     }
     return n->status;
 }
 
-bool namer_next_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
-                          const char *const *names, uint32_t *rid, uint32_t *ret_value)
+bool namer_next_attribute(struct namer *n, struct attribute_search *search)
 {
-    enum cdacq_status status = attribute_next(n, m, parent, namespace_name, names, rid, ret_value);
+    enum cdacq_status status = attribute_next(n, search);
     namer_lose(n, status);
-    return status == CDACQ_OK && *rid;
+    return status == CDACQ_OK && search->rid;
 }
 
 bool namer_has_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
                          const char *name)
 {
     const char *const names[] = {name, NULL};
-    uint32_t rid = 0, value;
-    return namer_next_attribute(n, m, parent, namespace_name, names, &rid, &value);
+    struct attribute_search search = {
+        .metadata = m, .parent = parent, .namespace_name = namespace_name, .names = names};
+    return namer_next_attribute(n, &search);
 }
 
 bool namer_attribute_string(struct namer *n, const struct metadata *m, uint32_t value, char ret[METADATA_STRING_CAP],

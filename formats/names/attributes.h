@@ -7,16 +7,21 @@
 
 #include "formats/names/namer.h"
 
-/*
- * Finds an attribute of a MethodDef, TypeDef or Param by its type; *rid is 0 or that of the attribute before, and
- * becomes 0 at the end. Of `names`, which NULL ends, any will do. *ret_value is the blob.
- */
-enum cdacq_status attribute_next(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
-                                 const char *const *names, uint32_t *rid, uint32_t *ret_value);
+/* A search for the attributes of a MethodDef, TypeDef or Param that are of one of several types. */
+struct attribute_search {
+    const struct metadata *metadata;
+    uint32_t parent; /* the token of the MethodDef, TypeDef or Param */
+    const char *namespace_name;
+    const char *const *names; /* of the types; NULL ends them */
+    uint32_t rid;             /* of the attribute that was found last; 0: before the first, and after the last */
+    uint32_t value;           /* its blob */
+};
+
+/* Finds the next one. At the end, `rid` becomes 0. */
+enum cdacq_status attribute_next(struct namer *n, struct attribute_search *search);
 
 /* The same. False at the end, and if an attribute cannot be read. */
-bool namer_next_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,
-                          const char *const *names, uint32_t *rid, uint32_t *ret_value);
+bool namer_next_attribute(struct namer *n, struct attribute_search *search);
 
 /* Whether there is such an attribute. */
 bool namer_has_attribute(struct namer *n, const struct metadata *m, uint32_t parent, const char *namespace_name,

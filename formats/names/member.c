@@ -104,17 +104,21 @@ static bool is_this(struct namer *n, const struct named_method *method, const st
     const char *stem = member->name + member->stem;
     size_t stem_length = member->length - member->stem, length;
     char name[METADATA_STRING_CAP];
-    uint32_t owner, rid = 0, value;
+    uint32_t owner;
     if (name_equals(stem, stem_length, "Item"))
         return true;
     if (metadata_token_table(method->token) != METADATA_METHOD_DEF || member->interface)
         return false;
     enum cdacq_status status = metadata_method_owner(method->metadata, metadata_rid(method->token), &owner);
     namer_lose(n, status);
-    return status == CDACQ_OK &&
-           namer_next_attribute(n, method->metadata, metadata_token(METADATA_TYPE_DEF, owner), "System.Reflection",
-                                names, &rid, &value) &&
-           namer_attribute_string(n, method->metadata, value, name, &length) && length == stem_length &&
+    if (status != CDACQ_OK)
+        return false;
+    struct attribute_search search = {.metadata = method->metadata,
+                                      .parent = metadata_token(METADATA_TYPE_DEF, owner),
+                                      .namespace_name = "System.Reflection",
+                                      .names = names};
+    return namer_next_attribute(n, &search) &&
+           namer_attribute_string(n, method->metadata, search.value, name, &length) && length == stem_length &&
            memcmp(stem, name, length) == 0;
 }
 

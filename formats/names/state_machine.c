@@ -12,9 +12,9 @@ static enum cdacq_status has_attribute(struct namer *n, const struct metadata *m
                                        const char *name, bool *ret)
 {
     const char *const names[] = {name, NULL};
-    uint32_t rid = 0, value;
-    enum cdacq_status status = attribute_next(n, m, token, space, names, &rid, &value);
-    *ret = status == CDACQ_OK && rid;
+    struct attribute_search search = {.metadata = m, .parent = token, .namespace_name = space, .names = names};
+    enum cdacq_status status = attribute_next(n, &search);
+    *ret = status == CDACQ_OK && search.rid;
     return status;
 }
 
@@ -65,20 +65,18 @@ static bool names_type(const struct metadata_blob *blob, const char *name, size_
     return equal && matched == length;
 }
 
-/* Whether `method` has one of the attributes, for the state machine called `name`. */
-static enum cdacq_status is_made_from(struct namer *n, const struct metadata *m, uint32_t method,
-                                      const char *const *attributes, const char *name, size_t length, bool *ret)
+/* Whether one of the attributes that are searched for is there for the state machine called `name`. */
+static enum cdacq_status is_made_from(struct namer *n, struct attribute_search search, const char *name, size_t length,
+                                      bool *ret)
 {
-    uint32_t rid = 0, value;
-    uint32_t token = metadata_token(METADATA_METHOD_DEF, method);
     *ret = false;
     for (;;) {
         CLEANUP_METADATA_BLOB struct metadata_blob blob;
         blob.allocated = NULL;
-        enum cdacq_status status = attribute_next(n, m, token, compiler_services, attributes, &rid, &value);
-        if (status != CDACQ_OK || !rid)
+        enum cdacq_status status = attribute_next(n, &search);
+        if (status != CDACQ_OK || !search.rid)
             return status;
-        if ((status = metadata_blob_read(m, value, &blob)) != CDACQ_OK)
+        if ((status = metadata_blob_read(search.metadata, search.value, &blob)) != CDACQ_OK)
             return status;
         if (!namer_spend_bulk(n, blob.length))
             return n->status;
@@ -113,9 +111,14 @@ enum cdacq_status state_machine_kickoff(const struct metadata *m, uint32_t outer
         return status;
     *ret_method = 0;
     for (uint32_t method = begin; method < end && !found && !metadata_row_count(m, METADATA_METHOD_PTR); method++) {
-        status = is_made_from(&n, m, method, async, copy, length, &found);
+        struct attribute_search search = {.metadata = m,
+                                          .parent = metadata_token(METADATA_METHOD_DEF, method),
+                                          .namespace_name = compiler_services,
+                                          .names = async};
+        status = is_made_from(&n, search, copy, length, &found);
         if (status == CDACQ_OK && !found) {
-            status = is_made_from(&n, m, method, iterators, copy, length, &found);
+            search.names = iterators;
+            status = is_made_from(&n, search, copy, length, &found);
             iterator = found;
         }
         if (status != CDACQ_OK)
