@@ -11,14 +11,20 @@ enum {
     FETCHED = 32, /* records that are on their way to the cache together */
 };
 
-static void put(struct cdacq_method *ret, size_t stride, size_t i, const struct cdacq_method *method)
+/* The caller's array. The struct of another version of its header has another size. */
+struct answer_array {
+    struct cdacq_method *items;
+    size_t stride;
+};
+
+static void put(struct answer_array answers, size_t i, const struct cdacq_method *method)
 {
-    char *element = (char *)ret + i * stride;
-    if (stride == sizeof *method) {
+    char *element = (char *)answers.items + i * answers.stride;
+    if (answers.stride == sizeof *method) {
         memcpy(element, method, sizeof *method);
         return;
     }
-    sized_set_size(element, stride);
+    sized_set_size(element, answers.stride);
     sized_copy(element, method, sizeof *method);
 }
 
@@ -31,14 +37,14 @@ static inline void prefetch_record(const struct method_record *record)
 
 /* Makes the answers from `from` on errors: the process has ended. */
 static void end_answers(struct cdacq_session *session, const uint64_t *ips, size_t from, size_t count,
-                        struct cdacq_method *ret, size_t stride)
+                        struct answer_array ret)
 {
     struct cdacq_method method;
     session_answer_changed(session, ips[from], &method);
     session_keep_error(session, &method);
     for (size_t i = from; i < count; i++) {
         method.ip = ips[i];
-        put(ret, stride, i, &method);
+        put(ret, i, &method);
     }
 }
 
@@ -46,8 +52,7 @@ static void end_answers(struct cdacq_session *session, const uint64_t *ips, size
 struct running_batch {
     const uint64_t *ips;
     bool many;
-    struct cdacq_method *ret;
-    size_t stride;
+    struct answer_array ret;
     bool failed;                        /* an answer is an error */
     size_t begin, end, fetched;         /* the chunk; the end of what was fetched of it */
     struct method_record *known[CHUNK]; /* of the fetched items: the record that the index had, or NULL */
@@ -70,7 +75,7 @@ static void fetch_known(struct cdacq_session *session, struct running_batch *bat
 static void form_answer(struct cdacq_session *session, void *context, size_t i)
 {
     struct running_batch *batch = context;
-    struct cdacq_method own, *to = batch->stride == sizeof own ? &batch->ret[i] : &own; /* otherwise: another version */
+    struct cdacq_method own, *to = batch->ret.stride == sizeof own ? &batch->ret.items[i] : &own;
     if (batch->many && i >= batch->fetched)
         fetch_known(session, batch);
     session_look_up_singly(session, batch->ips[i], batch->many, batch->many ? batch->known[i - batch->begin] : NULL,
@@ -78,19 +83,18 @@ static void form_answer(struct cdacq_session *session, void *context, size_t i)
     session_keep_error(session, to);
     batch->failed |= to->answer == CDACQ_ANSWER_ERROR;
     if (to == &own)
-        put(batch->ret, batch->stride, i, &own);
+        put(batch->ret, i, &own);
 }
 
 /* Looks up addresses. IO if the process has ended: the answers that were not checked are errors then. */
 static enum cdacq_status running_answers(struct cdacq_session *session, const uint64_t *ips, size_t count,
-                                         struct cdacq_method *ret, size_t stride, struct cdacq_error *err)
+                                         struct answer_array ret, struct cdacq_error *err)
 {
     struct running_batch batch;
     size_t items[CHUNK];
     batch.ips = ips;
     batch.many = count >= MANY;
     batch.ret = ret;
-    batch.stride = stride;
     for (size_t from = 0; from < count; from += CHUNK) {
         size_t n = MIN(count - from, (size_t)CHUNK);
         for (size_t i = 0; i < n; i++)
@@ -100,14 +104,14 @@ static enum cdacq_status running_answers(struct cdacq_session *session, const ui
         batch.end = from + n;
         size_t changed = session_form_items(session, form_answer, &batch, items, n);
         if ((changed || batch.failed) && target_check_gone(session->target->target, 0, err) < 0) {
-            end_answers(session, ips, from, count, ret, stride);
+            end_answers(session, ips, from, count, ret);
             return CDACQ_ERR_IO;
         }
         for (size_t i = 0; i < changed; i++) {
             struct cdacq_method method;
             session_answer_changed(session, ips[items[i]], &method);
             session_keep_error(session, &method);
-            put(ret, stride, items[i], &method);
+            put(ret, items[i], &method);
         }
     }
     return CDACQ_OK;
@@ -152,9 +156,9 @@ static void fetch_records(struct cdacq_session *session, const uint64_t *ips, si
 
 /* Puts the answer for an address into its place, from its record if that is complete. */
 static void put_answer(struct cdacq_session *session, uint64_t ip, bool batch, struct method_record *record,
-                       struct cdacq_method *ret, size_t stride, size_t i)
+                       struct answer_array ret, size_t i)
 {
-    struct cdacq_method own, *to = stride == sizeof own ? &ret[i] : &own; /* otherwise: another version */
+    struct cdacq_method own, *to = ret.stride == sizeof own ? &ret.items[i] : &own;
     if (record && record->has_il_map) {
         session_answer_from(session, record, NULL, session_address(session, ip), to);
         to->ip = ip;
@@ -162,7 +166,7 @@ static void put_answer(struct cdacq_session *session, uint64_t ip, bool batch, s
         session_answer_one(session, ip, batch, to);
     }
     if (to == &own)
-        put(ret, stride, i, &own);
+        put(ret, i, &own);
 }
 
 enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const uint64_t *ips, size_t count,
@@ -171,17 +175,17 @@ enum cdacq_status cdacq_session_methods_at(struct cdacq_session *session, const 
     enum cdacq_status status = count ? sized_check(ret, "struct cdacq_method", err) : CDACQ_OK;
     if (status < 0)
         return status;
-    size_t stride = count ? ret->size : 0;
+    struct answer_array answers = {.items = ret, .stride = count ? ret->size : 0};
     arena_deinit(&session->scratch);
     session_begin_question(session);
     if (session_is_running(session))
-        return running_answers(session, ips, count, ret, stride, err);
+        return running_answers(session, ips, count, answers, err);
     for (size_t from = 0; from < count; from += FETCHED) {
         struct method_record *records[FETCHED];
         size_t n = MIN(count - from, (size_t)FETCHED);
         fetch_records(session, ips + from, n, records);
         for (size_t i = 0; i < n; i++)
-            put_answer(session, ips[from + i], count >= MANY, records[i], ret, stride, from + i);
+            put_answer(session, ips[from + i], count >= MANY, records[i], answers, from + i);
     }
     return CDACQ_OK;
 }
