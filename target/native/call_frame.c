@@ -214,12 +214,11 @@ static bool return_address(const struct application *application, const struct c
 }
 
 bool call_frame_apply(struct reader *reader, const struct register_machine *machine, const struct cfi_row *row,
-                      const struct registers *registers, struct registers *ret_caller, uint64_t *ret_cfa,
-                      bool *ret_outermost)
+                      const struct registers *registers, struct calling_frame *ret)
 {
     struct application application = {.reader = reader, .machine = machine, .registers = registers};
     uint64_t pc = registers->values[machine->pc], address;
-    *ret_outermost = false;
+    ret->is_missing = false;
     if (row->cfa.kind == CFI_VALUE_OFFSET)
         application.cfa = register_needed(reader, registers, row->cfa_register, pc) + (uint64_t)row->cfa.value;
     else
@@ -227,15 +226,15 @@ bool call_frame_apply(struct reader *reader, const struct register_machine *mach
             expression_evaluate(reader, machine, registers, (uint64_t)row->cfa.value, row->cfa.size, NULL);
     if (machine->word_size == 4)
         application.cfa = (uint32_t)application.cfa;
-    *ret_cfa = application.cfa;
-    if (reader_failed(reader) || !return_address(&application, row, &address, ret_outermost))
+    ret->cfa = application.cfa;
+    if (reader_failed(reader) || !return_address(&application, row, &address, &ret->is_missing))
         return !reader_failed(reader);
-    *ret_caller = (struct registers){0};
+    ret->registers = (struct registers){0};
     for (unsigned i = 0; i < machine->count; i++)
         if (i == machine->sp && row->registers[i].kind == CFI_UNSPECIFIED)
-            register_set(ret_caller, i, application.cfa);
+            register_set(&ret->registers, i, application.cfa);
         else if (i != machine->pc)
-            restore(&application, row, i, ret_caller);
-    register_set(ret_caller, machine->pc, address);
+            restore(&application, row, i, &ret->registers);
+    register_set(&ret->registers, machine->pc, address);
     return !reader_failed(reader);
 }

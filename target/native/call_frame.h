@@ -18,13 +18,18 @@ enum call_frame_result { CALL_FRAME_FOUND, CALL_FRAME_NONE, CALL_FRAME_FAILED /*
 enum call_frame_result call_frame_find(struct reader *reader, const struct image *image, uint64_t address,
                                        struct cfi_row *ret);
 
+/* What the row of a frame says of its caller. */
+struct calling_frame {
+    struct registers registers;
+    uint64_t cfa;    /* of the frame that it called */
+    bool is_missing; /* there is no caller: the frame is the outermost; `registers` are not set */
+};
+
 /*
- * Computes the registers of the caller and the CFA. *ret_outermost: the row says that there is no caller. False, and
- * the reader fails, where memory or a register that the CFA or the return address needs is missing. Another register
- * whose value is missing is not known in the caller.
+ * Computes the registers of the caller and the CFA. False, and the reader fails, where memory or a register that the
+ * CFA or the return address needs is missing. Another register whose value is missing is not known in the caller.
  */
 bool call_frame_apply(struct reader *reader, const struct register_machine *machine, const struct cfi_row *row,
-                      const struct registers *registers, struct registers *ret_caller, uint64_t *ret_cfa,
-                      bool *ret_outermost);
+                      const struct registers *registers, struct calling_frame *ret);
 
 #endif

@@ -210,8 +210,7 @@ enum native_step native_modules_step(struct native_modules *modules, struct read
     uint64_t pc = register_needed(reader, registers, machine->pc, 0);
     uint64_t sp = register_needed(reader, registers, machine->sp, pc);
     const struct cfi_row *row = NULL;
-    struct registers caller;
-    bool outermost = false;
+    struct calling_frame caller;
     *ret = (struct native_frame_info){0};
     if (reader_failed(reader))
         return NATIVE_FAILED;
@@ -223,18 +222,20 @@ enum native_step native_modules_step(struct native_modules *modules, struct read
     if (found != CALL_FRAME_FOUND)
         return NATIVE_FAILED;
     ret->is_signal = row->is_signal;
-    if (!call_frame_apply(reader, machine, row, registers, &caller, &ret->cfa, &outermost))
+    bool applied = call_frame_apply(reader, machine, row, registers, &caller);
+    ret->cfa = caller.cfa;
+    if (!applied)
         return NATIVE_FAILED;
-    if (outermost)
+    if (caller.is_missing)
         return NATIVE_OUTERMOST;
     /* A leaf function of a machine with a link register may have no frame at all. */
-    uint64_t next = caller.values[machine->sp];
+    uint64_t next = caller.registers.values[machine->sp];
     bool moved = next > sp || (next == sp && interrupted && machine->return_address != machine->pc);
     if (!moved && !row->is_signal) {
         reader_fail(reader, CDACQ_ERR_CORRUPT, pc, "a frame that does not move up the stack");
         return NATIVE_FAILED;
     }
-    *registers = caller;
+    *registers = caller.registers;
     return NATIVE_STEPPED;
 }
 
@@ -272,10 +273,11 @@ static void add_from_memory(struct native_modules *modules, struct native_module
     if (reader_failed(&reader) || !count || count > SYMBOLS_IN_MEMORY_MAX)
         return;
     uint64_t size = count * elf_symbol_size(image->elf);
-    if (reader_window(&reader, dynamic->symtab, size, ".dynsym", table) &&
-        reader_window(&reader, dynamic->strtab, dynamic->strsz, ".dynstr", strings))
-        symbols_add(&module->symbols, image, NULL, table->bytes, table->size, (const char *)strings->bytes,
-                    strings->size);
+    if (!reader_window(&reader, dynamic->symtab, size, ".dynsym", table) ||
+        !reader_window(&reader, dynamic->strtab, dynamic->strsz, ".dynstr", strings))
+        return;
+    const struct symbol_table added = {table->bytes, table->size, {(const char *)strings->bytes, strings->size}};
+    symbols_add(&module->symbols, image, NULL, &added);
 }
 
 static void add_symtab(struct native_module *module, const uint8_t *data, uint64_t size)

@@ -43,19 +43,21 @@ static uint64_t end_of_section(const struct elf_file *file, unsigned index)
     return file && elf_file_section(file, index, &section) ? add_saturated(section.address, section.size) : UINT64_MAX;
 }
 
-void symbols_add(struct symbols *symbols, const struct image *image, const struct elf_file *file, const uint8_t *table,
-                 size_t size, const char *strings, size_t strings_size)
+void symbols_add(struct symbols *symbols, const struct image *image, const struct elf_file *file,
+                 const struct symbol_table *table)
 {
+    const char *strings = table->strings.bytes;
     size_t entry_size = elf_symbol_size(image->elf);
     /* Thumb code has the lowest bit set. */
     uint64_t thumb = image->machine == EM_ARM;
-    if (symbols->table_count == SYMBOL_TABLE_MAX || strings_size > UINT32_MAX)
+    if (symbols->table_count == SYMBOL_TABLE_MAX || table->strings.size > UINT32_MAX)
         return;
-    symbols->strings[symbols->table_count] = (struct symbol_strings){strings, strings_size};
-    for (size_t at = 0; size - at >= entry_size && symbols->list.count < SYMBOL_MAX; at += entry_size) {
-        struct elf_symbol entry = elf_symbol_at(image->elf, table + at);
+    symbols->strings[symbols->table_count] = table->strings;
+    for (size_t at = 0; table->size - at >= entry_size && symbols->list.count < SYMBOL_MAX; at += entry_size) {
+        struct elf_symbol entry = elf_symbol_at(image->elf, table->entries + at);
         /* Local labels "$x" mark code and data for disassemblers. */
-        if (entry.name >= strings_size || !strings[entry.name] || strings[entry.name] == '$' || !is_code(image, &entry))
+        if (entry.name >= table->strings.size || !strings[entry.name] || strings[entry.name] == '$' ||
+            !is_code(image, &entry))
             continue;
         struct symbol symbol = {
             .begin = entry.value & ~thumb,
@@ -80,9 +82,13 @@ void symbols_add_file(struct symbols *symbols, const struct image *image, const 
     for (unsigned i = 0; elf_file_section(file, i, &section); i++) {
         if (section.type != type || !elf_file_section(file, section.link, &names))
             continue;
-        const uint8_t *table = elf_file_contents(file, &section), *strings = elf_file_contents(file, &names);
-        if (table && strings)
-            symbols_add(symbols, image, file, table, (size_t)section.size, (const char *)strings, (size_t)names.size);
+        const struct symbol_table table = {
+            .entries = elf_file_contents(file, &section),
+            .size = (size_t)section.size,
+            .strings = {(const char *)elf_file_contents(file, &names), (size_t)names.size},
+        };
+        if (table.entries && table.strings.bytes)
+            symbols_add(symbols, image, file, &table);
     }
 }
 

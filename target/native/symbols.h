@@ -27,6 +27,13 @@ struct symbol_strings {
     size_t size;
 };
 
+/* A table and the names of its symbols. */
+struct symbol_table {
+    const uint8_t *entries;
+    size_t size; /* bytes of the entries */
+    struct symbol_strings strings;
+};
+
 struct symbols {
     struct symbol_list list;
     struct symbol_strings strings[SYMBOL_TABLE_MAX];
@@ -37,11 +44,11 @@ struct symbols {
 void symbols_deinit(struct symbols *symbols);
 
 /*
- * Adds the code symbols of a table whose names are in `strings`. Both must stay valid. `image` gives the class and the
- * executable segments, `file` the sections; NULL: they are not known. Ignores what does not fit the limits.
+ * Adds the code symbols of a table, whose bytes must stay valid. `image` gives the class and the executable segments,
+ * `file` the sections; NULL: they are not known. Ignores what does not fit the limits.
  */
-void symbols_add(struct symbols *symbols, const struct image *image, const struct elf_file *file, const uint8_t *table,
-                 size_t size, const char *strings, size_t strings_size);
+void symbols_add(struct symbols *symbols, const struct image *image, const struct elf_file *file,
+                 const struct symbol_table *table);
 
 /* Adds the tables of that type (SHT_SYMTAB, SHT_DYNSYM) of a file, whose bytes must stay valid. */
 void symbols_add_file(struct symbols *symbols, const struct image *image, const struct elf_file *file, uint32_t type);

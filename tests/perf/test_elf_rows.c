@@ -100,10 +100,10 @@ static void fault(uint64_t pc, const char *what, uint64_t by_row, uint64_t by_un
 static void compare(const struct register_machine *machine, const struct unwinder *unwinder,
                     const struct unwind_function *function, const struct cfi_row *row, uint64_t pc)
 {
-    struct registers registers = first_registers(machine, pc), by_row, by_unwinder = registers;
+    struct registers registers = first_registers(machine, pc), by_unwinder = registers;
+    struct calling_frame caller;
+    const struct registers *by_row = &caller.registers;
     struct reader reader;
-    uint64_t cfa;
-    bool outermost;
     reader_init(&reader, both, machine->word_size, false);
     reader_begin(&reader, FUEL_LOOKUP);
     if (!unwinder->unwind(&reader, function, true, &by_unwinder)) {
@@ -111,21 +111,21 @@ static void compare(const struct register_machine *machine, const struct unwinde
         return;
     }
     reader_begin(&reader, FUEL_LOOKUP);
-    if (!call_frame_apply(&reader, machine, row, &registers, &by_row, &cfa, &outermost)) {
+    if (!call_frame_apply(&reader, machine, row, &registers, &caller)) {
         fault(pc, "the row cannot be applied", 0, 0);
         return;
     }
-    if (by_row.values[machine->pc] != by_unwinder.values[machine->pc])
-        fault(pc, "program counter", by_row.values[machine->pc], by_unwinder.values[machine->pc]);
-    if (by_row.values[machine->sp] != by_unwinder.values[machine->sp] || cfa != by_unwinder.values[machine->sp])
-        fault(pc, "stack pointer", by_row.values[machine->sp], by_unwinder.values[machine->sp]);
+    if (by_row->values[machine->pc] != by_unwinder.values[machine->pc])
+        fault(pc, "program counter", by_row->values[machine->pc], by_unwinder.values[machine->pc]);
+    if (by_row->values[machine->sp] != by_unwinder.values[machine->sp] || caller.cfa != by_unwinder.values[machine->sp])
+        fault(pc, "stack pointer", by_row->values[machine->sp], by_unwinder.values[machine->sp]);
     for (unsigned i = 0; i < machine->count; i++) {
         if (!(machine->preserved >> i & 1) || i == machine->sp || i == machine->pc)
             continue;
-        if (register_is_known(&by_row, i) != register_is_known(&by_unwinder, i))
-            fault(pc, machine->names[i], register_is_known(&by_row, i), register_is_known(&by_unwinder, i));
-        else if (by_row.values[i] != by_unwinder.values[i])
-            fault(pc, machine->names[i], by_row.values[i], by_unwinder.values[i]);
+        if (register_is_known(by_row, i) != register_is_known(&by_unwinder, i))
+            fault(pc, machine->names[i], register_is_known(by_row, i), register_is_known(&by_unwinder, i));
+        else if (by_row->values[i] != by_unwinder.values[i])
+            fault(pc, machine->names[i], by_row->values[i], by_unwinder.values[i]);
     }
     instructions++;
 }

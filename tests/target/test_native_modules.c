@@ -279,7 +279,8 @@ START_TEST(symbols_of_unknown_size)
     for (int complete = 0; complete < 2; complete++) {
         struct symbols symbols = {0};
         uint64_t offset;
-        symbols_add(&symbols, &image, &file, (const uint8_t *)table, sizeof table, strings, sizeof strings);
+        symbols_add(&symbols, &image, &file,
+                    &(struct symbol_table){(const uint8_t *)table, sizeof table, {strings, sizeof strings}});
         symbols_seal(&symbols, complete);
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
             const char *expected = complete ? cases[i].complete : cases[i].exported;
