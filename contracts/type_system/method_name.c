@@ -186,13 +186,13 @@ static struct module *find_signature_module(struct module_cache *cache, const st
     return module;
 }
 
-/* *ret_module is the module that was needed, if any. */
+/* Without a signature, that could not be read. *ret_module is the module that was needed, if any. */
 static enum cdacq_status name_signature(const struct method_namer *namer, const struct method_desc *method,
-                                        const char *owner, const char *name, const struct window *signature,
-                                        const struct module **ret_module, struct method_name *ret)
+                                        struct dynamic_method named, const struct module **ret_module,
+                                        struct method_name *ret)
 {
     struct field_reader *reader = namer->cache->reader;
-    if (!signature->bytes || reader_failed(&reader->raw))
+    if (!named.signature || reader_failed(&reader->raw))
         return CDACQ_ERR_MEMORY;
     struct instance_context context;
     struct cdacq_error not_shown = {0}; /* a dynamic method has no type parameters, and its type is not in its name */
@@ -210,12 +210,11 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
     };
     if (reader_failed(&reader->raw))
         return CDACQ_ERR_MEMORY;
-    enum cdacq_status status =
-        name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance, &ret->text);
+    named.instance = &instance;
+    enum cdacq_status status = name_dynamic(&source, namer->spelling, &named, &ret->text);
     if (status == CDACQ_ERR_MODULE && (*ret_module = find_signature_module(namer->cache, method, &source)) &&
         source.metadata)
-        status = name_dynamic(&source, namer->spelling, owner, name, signature->bytes, signature->size, &instance,
-                              &ret->text);
+        status = name_dynamic(&source, namer->spelling, &named, &ret->text);
     return status;
 }
 
@@ -239,7 +238,9 @@ static void name_dynamic_method(const struct method_namer *namer, const struct m
     const char *owner = namer->spelling->stub_class && method_desc_is_il_stub(reader, method)
                             ? namer->spelling->stub_class
                             : namer->spelling->dynamic_class;
-    enum cdacq_status status = name_signature(namer, method, owner, name, &signature, &module, ret);
+    const struct dynamic_method named = {
+        .owner = owner, .name = name, .signature = signature.bytes, .length = signature.size};
+    enum cdacq_status status = name_signature(namer, method, named, &module, ret);
     bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
     if (namer->spelling->formal) {
         reader_recover(&reader->raw, FAILURE_ANY);

@@ -143,13 +143,14 @@ enum cdacq_status name_method(const struct name_source *source, const struct nam
 }
 
 enum cdacq_status name_dynamic(const struct name_source *source, const struct name_spelling *spelling,
-                               const char *owner, const char *name, const void *signature, size_t length,
-                               const struct name_instance *instance, struct text *ret)
+                               const struct dynamic_method *method, struct text *ret)
 {
     struct namer n = namer_begin(source, spelling->owner, ret);
-    struct named_method method = {
-        .metadata = source->metadata, .plain_owner = owner, .plain_name = name, .instance = instance};
-    put_method(&n, spelling, &method, signature, length);
+    struct named_method named = {.metadata = source->metadata,
+                                 .plain_owner = method->owner,
+                                 .plain_name = method->name,
+                                 .instance = method->instance};
+    put_method(&n, spelling, &named, method->signature, method->length);
     return namer_end(&n);
 }
 

@@ -101,12 +101,16 @@ struct name_instance {
 enum cdacq_status name_method(const struct name_source *source, const struct name_spelling *spelling, uint32_t token,
                               const struct name_instance *instance, struct text *ret);
 
-/*
- * A method without metadata of its own. `owner` is written as its type, instead of the owner of `instance`.
- */
+/* A method without metadata of its own. */
+struct dynamic_method {
+    const char *owner, *name; /* the owner is written as its type, instead of that of `instance` */
+    const void *signature;
+    size_t length;
+    const struct name_instance *instance; /* may be NULL */
+};
+
 enum cdacq_status name_dynamic(const struct name_source *source, const struct name_spelling *spelling,
-                               const char *owner, const char *name, const void *signature, size_t length,
-                               const struct name_instance *instance, struct text *ret);
+                               const struct dynamic_method *method, struct text *ret);
 
 /*
  * The instantiated method that a signature in a ReadyToRun image refers to. Needs the module callback for all modules

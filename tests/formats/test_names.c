@@ -410,6 +410,13 @@ static void open_written(void)
     ck_assert_int_eq(metadata_open(&written_bytes, &m), CDACQ_OK);
 }
 
+/* A method `C.N` with that signature. */
+static enum cdacq_status name_signature(const void *signature, size_t length)
+{
+    const struct dynamic_method method = {.owner = "C", .name = "N", .signature = signature, .length = length};
+    return name_dynamic(&source, CSHARP, &method, &text);
+}
+
 static uint32_t string(const char *s)
 {
     return metadata_writer_string(&writer, s);
@@ -567,7 +574,7 @@ START_TEST(many_unsorted_rows_cost_fuel)
     open_written();
     assert_name(name_type(&source, TYPES, 0x02000003, &text), "T.N");
     assert_no_name(name_method(&source, CSHARP, 0x06000000 | method, NULL, &text), CDACQ_ERR_FUEL);
-    assert_no_name(name_dynamic(&source, CSHARP, "C", "N", signature, sizeof signature, NULL, &text), CDACQ_ERR_FUEL);
+    assert_no_name(name_signature(signature, sizeof signature), CDACQ_ERR_FUEL);
 }
 END_TEST
 
@@ -592,7 +599,7 @@ END_TEST
 
 #define SIGNATURE(...)  (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 #define TYPE(...)       name_signature_type(&source, TYPES, SIGNATURE(__VA_ARGS__), &text, NULL)
-#define PARAMETERS(...) name_dynamic(&source, CSHARP, "C", "N", SIGNATURE(__VA_ARGS__), NULL, &text)
+#define PARAMETERS(...) name_signature(SIGNATURE(__VA_ARGS__))
 
 START_TEST(primitive_types)
 {
@@ -695,7 +702,7 @@ START_TEST(parameters)
     assert_no_name(PARAMETERS(0, 2, 1, 8), CDACQ_ERR_FORMAT);
     assert_no_name(PARAMETERS(0, 0xdf, 0xff, 0xff, 0xff, 1, 8, 8), CDACQ_ERR_FORMAT);
     assert_no_name(PARAMETERS(0, 1), CDACQ_ERR_FORMAT);
-    assert_no_name(name_dynamic(&source, CSHARP, "C", "N", "", 0, NULL, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature("", 0), CDACQ_ERR_FORMAT);
 }
 END_TEST
 
@@ -714,7 +721,7 @@ START_TEST(depth_has_its_cap)
     deep[0] = 0;
     deep[1] = 0;
     memset(deep + 2, 0x0f, sizeof deep - 2); /* as a return type, which is skipped */
-    assert_no_name(name_dynamic(&source, CSHARP, "C", "N", deep, sizeof deep, NULL, &text), CDACQ_ERR_FORMAT);
+    assert_no_name(name_signature(deep, sizeof deep), CDACQ_ERR_FORMAT);
 }
 END_TEST
 
@@ -940,7 +947,7 @@ START_TEST(survives_random_signatures)
             signature[i] = (uint8_t)(state >> 60 ? state >> 40 & 0x1f : state >> 33);
         }
         text_clear(&text);
-        name_dynamic(&source, CSHARP, "C", "N", signature, 24, NULL, &text);
+        name_signature(signature, 24);
         name_signature_type(&source, TYPES, signature, 24, &text, NULL);
         if (name_entry_point_decode(signature, 24, &entry) == CDACQ_OK)
             name_entry_point(&source, CSHARP, &entry, &text);

@@ -35,8 +35,14 @@ static struct name_source source;
 #define SIGNATURE(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 #define BLOB(...)      metadata_writer_blob(&writer, SIGNATURE(__VA_ARGS__))
 
+static enum cdacq_status name_signature(const struct name_spelling *spelling, const void *signature, size_t length)
+{
+    const struct dynamic_method method = {.owner = "C", .name = "N", .signature = signature, .length = length};
+    return name_dynamic(&source, spelling, &method, &text);
+}
+
 /* A method `C.N` with that signature; one that returns nothing, with one parameter. */
-#define METHOD(style, ...)        name_dynamic(&source, spelling_##style, "C", "N", SIGNATURE(__VA_ARGS__), NULL, &text)
+#define METHOD(style, ...)        name_signature(spelling_##style, SIGNATURE(__VA_ARGS__))
 #define assert_il(expected, ...)  assert_name(METHOD(IL, 0, 1, 1, __VA_ARGS__), "void [Own] C::N(" expected ")")
 #define assert_sos(expected, ...) assert_name(METHOD(SOS, 0, 1, 1, __VA_ARGS__), "C.N(" expected ")")
 #define assert_neither(status, ...)                                \
@@ -388,7 +394,7 @@ START_TEST(malformed_signatures)
     for (size_t length = 0; length <= sizeof signature; length++)
         for (size_t spelling = 0; spelling < ARRAY_SIZE(spellings); spelling++) {
             text_clear(&text);
-            ck_assert_int_eq(name_dynamic(&source, spellings[spelling], "C", "N", signature, length, NULL, &text),
+            ck_assert_int_eq(name_signature(spellings[spelling], signature, length),
                              length == sizeof signature ? CDACQ_OK : CDACQ_ERR_FORMAT);
         }
     assert_no_name(METHOD(IL, 6, 8), CDACQ_ERR_FORMAT);       /* a field */
@@ -402,7 +408,7 @@ START_TEST(depth_and_length_have_their_caps)
     static uint8_t deep[200000];
     for (size_t spelling = 0; spelling < ARRAY_SIZE(spellings); spelling++) {
         static const uint8_t prefixes[] = {0x0f, 0x10, 0x1d, 0x14, 0x15};
-#define DEEP(size) name_dynamic(&source, spellings[spelling], "C", "N", deep, size, NULL, &text)
+#define DEEP(size) name_signature(spellings[spelling], deep, size)
         for (unsigned i = 0; i < ARRAY_SIZE(prefixes); i++) {
             memset(deep, prefixes[i], sizeof deep);
             memcpy(deep, (const uint8_t[]){0, 1, 1}, 3);
@@ -542,7 +548,7 @@ START_TEST(survives_random_signatures)
         }
         for (size_t spelling = 0; spelling < ARRAY_SIZE(spellings); spelling++) {
             text_clear(&text);
-            name_dynamic(&source, spellings[spelling], "C", "N", signature, 24, NULL, &text);
+            name_signature(spellings[spelling], signature, 24);
             if (name_entry_point_decode(signature, 24, &entry) == CDACQ_OK)
                 name_entry_point(&source, spellings[spelling], &entry, &text);
         }

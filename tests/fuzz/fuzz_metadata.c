@@ -110,13 +110,14 @@ static void look_up(void)
 
 static void name_signatures(const uint8_t *data, size_t size, struct text *text)
 {
+    const struct dynamic_method method = {"Owner", "N(", data, size, &instance};
     struct name_entry_point entry;
     bool decoded = name_entry_point_decode(data, size, &entry) == CDACQ_OK;
     for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
         text_clear(text);
         check_text(text, 0, name_signature_type(&source, spellings[i]->owner, data, size, text, NULL));
         text_clear(text);
-        check_text(text, 0, name_dynamic(&source, spellings[i], "Owner", "N(", data, size, &instance, text));
+        check_text(text, 0, name_dynamic(&source, spellings[i], &method, text));
         text_clear(text);
         if (decoded)
             check_text(text, 0, name_entry_point(&source, spellings[i], &entry, text));
