@@ -137,8 +137,7 @@ static bool find_baseline(const char *name, const char **ret_text, size_t *ret_s
     return false;
 }
 
-/* Adds a JSON file of the user, which overrides existing items. */
-static enum cdacq_status add_file(const char *path, struct descriptor *descriptor, struct cdacq_error *err)
+enum cdacq_status runtime_override_descriptor(const char *path, struct descriptor *descriptor, struct cdacq_error *err)
 {
     struct stat st;
     CLEANUP_CLOSE int fd = file_open(path, &st);
@@ -162,7 +161,6 @@ static enum cdacq_status add_file(const char *path, struct descriptor *descripto
 }
 
 enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
-                                          const char *const *overrides, size_t override_count,
                                           struct descriptor *descriptor, struct contract_descriptor_info *ret,
                                           struct cdacq_error *err)
 {
@@ -176,7 +174,5 @@ enum cdacq_status runtime_read_descriptor(struct target *target, const struct ru
             contract_descriptor_read(target, image, runtime->descriptor_address, find_baseline, descriptor, ret, err);
     if (status >= 0 && runtime->supplement.root)
         status = supplement_add(&runtime->supplement, image, descriptor, err);
-    for (size_t i = 0; i < override_count && status >= 0; i++)
-        status = add_file(overrides[i], descriptor, err);
     return status;
 }

@@ -36,12 +36,12 @@ void runtimes_deinit(struct runtimes *runtimes);
  */
 enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err);
 
-/*
- * Reads the descriptor of `runtime`, if it has one, and adds its supplement. The files in `overrides` override both.
- */
+/* Reads the descriptor of `runtime`, if it has one, and adds its supplement. */
 enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
-                                          const char *const *overrides, size_t override_count,
                                           struct descriptor *descriptor, struct contract_descriptor_info *ret,
                                           struct cdacq_error *err);
+
+/* Adds a JSON file of the user, which overrides existing items. */
+enum cdacq_status runtime_override_descriptor(const char *path, struct descriptor *descriptor, struct cdacq_error *err);
 
 #endif

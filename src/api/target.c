@@ -241,8 +241,9 @@ static enum cdacq_status read_contracts(struct cdacq_target *target, const struc
 {
     const struct runtime *runtime = &target->runtimes.items[target->runtime];
     enum cdacq_status status =
-        runtime_read_descriptor(target->target, runtime, options->descriptors, options->descriptor_count,
-                                &target->descriptor, &target->descriptor_info, err);
+        runtime_read_descriptor(target->target, runtime, &target->descriptor, &target->descriptor_info, err);
+    for (size_t i = 0; i < options->descriptor_count && status >= 0; i++)
+        status = runtime_override_descriptor(options->descriptors[i], &target->descriptor, err);
     if (status < 0)
         descriptor_deinit(&target->descriptor); /* an incomplete one is not used */
     else if ((status = contracts_select(&target->descriptor, &target->contracts, err)) < 0 &&
