@@ -1,5 +1,6 @@
 #include "target/core_process.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "util/error.h"
@@ -199,21 +200,88 @@ const char *core_process_writer(const struct core_process *process)
     return seen->signal ? "the kernel" : "createdump";
 }
 
+/* ---- Threads ---- */
+
+/* Whether a signal can have ended a process that a debugger had stopped, for which it also uses signals. */
+static bool is_fatal(int number)
+{
+    return number == SIGSEGV || number == SIGABRT || number == SIGBUS || number == SIGILL || number == SIGFPE ||
+           number == SIGSYS || number == SIGQUIT;
+}
+
+/*
+ * The index of the thread whose signal ended the process; the count where none did.
+ *
+ * Linux writes the thread that died first, with the process's only NT_SIGINFO, and the signal into every NT_PRSTATUS.
+ * createdump writes signal and NT_SIGINFO for the thread that crashed, wherever it is in the list. gdb writes what each
+ * thread stopped for, and the current thread first. Without NT_SIGINFO the signal identifies a thread only if no other
+ * one has it.
+ */
+static size_t find_dead(const struct core_process *process)
+{
+    const struct core_threads *threads = &process->threads;
+    bool by_debugger = process->seen.gdb;
+    size_t signals = 0, last = threads->count;
+    for (size_t i = 0; i < threads->count; i++) {
+        const struct thread_notes *thread = &threads->items[i];
+        if (thread->signal.signal && (!by_debugger || is_fatal(thread->signal.signal)))
+            return i;
+        if (thread->status.signal && (!by_debugger || is_fatal(thread->status.signal))) {
+            signals++;
+            last = i;
+        }
+    }
+    return signals == 1 ? last : threads->count;
+}
+
+/* The signal of one thread. Linux gives every thread that of the one that died. */
+static int signal_of(const struct thread_notes *thread, bool died, bool by_debugger)
+{
+    int status = died || by_debugger ? thread->status.signal : 0;
+    return thread->signal.signal ? thread->signal.signal : status;
+}
+
 enum cdacq_status core_process_list_threads(const struct core_process *process, const struct target *target,
                                             struct elf_class elf, struct threads *ret, struct cdacq_error *err)
 {
-    enum cdacq_status status =
-        threads_of_core(target, &process->threads, elf, &process->info, process->seen.gdb, ret, err);
-    if (status >= 0 && process->seen.lost_threads)
-        return error_set(err, CDACQ_ERR_FORMAT, 0, "the core has more threads than the %zu that can be read",
-                         process->threads.count);
-    return status;
+    const struct register_machine *machine = register_machine_find(target->elf_machine);
+    const struct core_threads *threads = &process->threads;
+    size_t dead = find_dead(process);
+    if (!threads->count)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "the core has no threads: it holds memory only");
+    if (!machine)
+        return error_set(err, CDACQ_ERR_FORMAT, 0, "threads of ELF machine %u cannot be read", target->elf_machine);
+    if (!threads_reserve(ret, threads->count))
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %zu threads", threads->count);
+    for (size_t i = 0; i < threads->count; i++) {
+        /* The one that died comes first, then those before it. */
+        size_t index = dead == threads->count || i > dead ? i : i ? i - 1 : dead;
+        const struct thread_notes *thread = &threads->items[index];
+        struct target_thread *added = &ret->items[ret->count++];
+        *added = (struct target_thread){
+            .tid = thread->status.tid,
+            .inner_tid = thread->status.tid, /* the kernel writes ids as the process has them */
+            .signal = signal_of(thread, index == dead, process->seen.gdb),
+            .died = index == dead,
+        };
+        if (added->tid == process->info.pid)
+            memcpy(added->name, process->info.name, sizeof added->name);
+        registers_from_kernel(machine, thread->status.registers, thread->status.registers_size, elf.big,
+                              &added->registers);
+        added->mode = registers_mode(machine, thread->status.registers, thread->status.registers_size);
+    }
+    return !process->seen.lost_threads
+               ? CDACQ_OK
+               : error_set(err, CDACQ_ERR_FORMAT, 0, "the core has more threads than the %zu that can be read",
+                           threads->count);
 }
 
+/* ---- The process ---- */
+
 /* The signal that ended the process: of the thread that died. */
-static struct core_siginfo signal_of(const struct core_process *process)
+static struct core_siginfo fatal_signal(const struct core_process *process)
 {
-    size_t dead = threads_find_dead(&process->threads, process->seen.gdb);
+    size_t dead = find_dead(process);
     if (dead == process->threads.count)
         return (struct core_siginfo){0};
     const struct thread_notes *thread = &process->threads.items[dead];
@@ -228,5 +296,5 @@ void core_process_describe(const struct core_process *process, struct target_pro
     ret->arguments_cut = strlen(process->info.arguments) >= sizeof process->info.arguments - 2;
     strcpy(ret->name, process->info.name);
     ret->program_address = process->program;
-    ret->signal = signal_of(process);
+    ret->signal = fatal_signal(process);
 }

@@ -6,8 +6,17 @@
 #ifndef CDACQ_TARGET_CORE_PROCESS_H
 #define CDACQ_TARGET_CORE_PROCESS_H
 
+#include "formats/core_notes.h"
 #include "target/core_file.h"
 #include "target/threads.h"
+
+/* The notes of one thread. They point into the core. */
+struct thread_notes {
+    struct core_prstatus status;
+    struct core_siginfo signal; /* its `signal` is 0 where there is no NT_SIGINFO */
+};
+
+DEFINE_VECTOR(core_threads, struct thread_notes);
 
 /* Which notes there were. */
 struct core_process_notes {

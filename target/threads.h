@@ -5,7 +5,6 @@
 #ifndef CDACQ_TARGET_THREADS_H
 #define CDACQ_TARGET_THREADS_H
 
-#include "formats/core_notes.h"
 #include "target/registers.h"
 #include "util/vector.h"
 
@@ -36,22 +35,6 @@ DEFINE_VECTOR(threads, struct target_thread);
 enum cdacq_status target_threads(struct target *target, struct threads *ret, struct cdacq_error *err);
 
 /* ---- For the backends ---- */
-
-/* The notes of one thread of a core. They point into the core. */
-struct thread_notes {
-    struct core_prstatus status;
-    struct core_siginfo signal; /* its `signal` is 0 where there is no NT_SIGINFO */
-};
-
-DEFINE_VECTOR(core_threads, struct thread_notes);
-
-/* The index of the thread whose signal ended the process; the count where none did. */
-size_t threads_find_dead(const struct core_threads *notes, bool by_debugger);
-
-/* Decodes the threads of a core. `by_debugger`: the core shows a process that a debugger had stopped. */
-enum cdacq_status threads_of_core(const struct target *target, const struct core_threads *notes, struct elf_class elf,
-                                  const struct core_prpsinfo *process, bool by_debugger, struct threads *ret,
-                                  struct cdacq_error *err);
 
 /* Appends a thread with the registers of PTRACE_GETREGSET. False when out of memory or on an unknown machine. */
 bool threads_append_live(struct threads *threads, const struct target *target, int tid, const uint8_t *registers,
