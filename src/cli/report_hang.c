@@ -99,12 +99,9 @@ DEFINE_VECTOR(thread_stacks, struct thread_stack);
 static struct thread_stacks list_stacks(const struct report *report)
 {
     struct thread_stacks ret = {0};
-    for (size_t i = 0; i < report->stacks.list.count; i++) {
-        const struct stack *stack = report->stacks.list.items[i];
-        for (size_t k = 0; k < stack->threads.count; k++)
-            if (!thread_stacks_append(&ret, (struct thread_stack){stack->threads.items[k].tid, stack}))
-                out_of_memory();
-    }
+    for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);)
+        if (!thread_stacks_append(&ret, (struct thread_stack){at.thread->tid, at.stack}))
+            out_of_memory();
     if (ret.count)
         qsort(ret.items, ret.count, sizeof *ret.items, compare_tids); /* which is the first member */
     return ret;

@@ -14,17 +14,14 @@ enum { BUSY_SHOWN = 20, DELAYS_SHOWN = 20 };
 
 static const char suspension_heading[] = "\nSuspension:\n", busy_heading[] = "\nBusy threads:\n";
 
-/* The thread with that id, with its stack; NULL, if the process began it after it was measured. */
-static const struct stack_thread *find_thread(const struct report *report, int tid, const struct stack **ret_stack)
+/* Finds the thread with that id, and its stack. False if there is none: it ended after it was measured. */
+static bool find_thread(const struct report *report, int tid, struct stacks_cursor *ret)
 {
-    for (size_t i = 0; i < report->stacks.list.count; i++) {
-        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
-        *ret_stack = report->stacks.list.items[i];
-        for (size_t k = 0; k < threads->count; k++)
-            if (threads->items[k].tid == tid)
-                return &threads->items[k];
-    }
-    return NULL;
+    *ret = (struct stacks_cursor){0};
+    while (stacks_next_thread(&report->stacks, ret))
+        if (ret->thread->tid == tid)
+            return true;
+    return false;
 }
 
 /* The begin of a line about a thread. */
@@ -74,16 +71,13 @@ static void put_code(struct output *out, const struct stack *stack)
 /* Writes the thread for which the others are suspended. Returns whether one is known. */
 static bool write_suspending(const struct report *report, struct output *out)
 {
-    for (size_t i = 0; i < report->stacks.list.count; i++) {
-        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
-        for (size_t k = 0; k < threads->count; k++) {
-            if (!threads->items[k].suspends_others)
-                continue;
-            output_styled(out, STYLE_HEADING, suspension_heading);
-            begin_line(out, threads->items[k].tid, threads->items[k].name);
-            output_literal(out, " suspends the managed threads, as for a garbage collection\n");
-            return true;
-        }
+    for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);) {
+        if (!at.thread->suspends_others)
+            continue;
+        output_styled(out, STYLE_HEADING, suspension_heading);
+        begin_line(out, at.thread->tid, at.thread->name);
+        output_literal(out, " suspends the managed threads, as for a garbage collection\n");
+        return true;
     }
     return false;
 }
@@ -93,20 +87,16 @@ void report_write_suspension_text(const struct report *report)
     struct output *out = report->answers.out;
     bool has_heading = write_suspending(report, out);
     size_t count = 0;
-    for (size_t i = 0; i < report->stacks.list.count; i++) {
-        const struct stack *stack = report->stacks.list.items[i];
-        for (size_t k = 0; k < stack->threads.count; k++) {
-            const struct stack_thread *thread = &stack->threads.items[k];
-            if (!thread->delays_suspension || ++count > DELAYS_SHOWN)
-                continue;
-            if (!has_heading)
-                output_styled(out, STYLE_HEADING, suspension_heading);
-            has_heading = true;
-            begin_line(out, thread->tid, thread->name);
-            output_literal(out, " delays the suspension: the runtime cannot stop it in ");
-            put_code(out, stack);
-            output_literal(out, "\n");
-        }
+    for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);) {
+        if (!at.thread->delays_suspension || ++count > DELAYS_SHOWN)
+            continue;
+        if (!has_heading)
+            output_styled(out, STYLE_HEADING, suspension_heading);
+        has_heading = true;
+        begin_line(out, at.thread->tid, at.thread->name);
+        output_literal(out, " delays the suspension: the runtime cannot stop it in ");
+        put_code(out, at.stack);
+        output_literal(out, "\n");
     }
     if (count > DELAYS_SHOWN)
         output_printf(out, "  and %zu more\n", count - DELAYS_SHOWN);
@@ -120,13 +110,13 @@ static void write_measured(const struct report *report, struct output *out)
     const struct busy_threads *busy = report->busy;
     for (size_t i = 0; i < MIN(busy->list.count, (size_t)BUSY_SHOWN); i++) {
         const struct busy_thread *measured = &busy->list.items[i];
-        const struct stack *stack = NULL;
-        const struct stack_thread *thread = find_thread(report, measured->tid, &stack);
-        begin_line(out, measured->tid, thread ? thread->name : NULL);
+        struct stacks_cursor at;
+        bool has_stack = find_thread(report, measured->tid, &at);
+        begin_line(out, measured->tid, has_stack ? at.thread->name : NULL);
         output_printf(out, " used %u %% of a processor for %.1f s", measured->percent, busy->seconds);
-        output_literal(out, thread ? " and was stopped in " : " and has ended");
-        if (thread)
-            put_code(out, stack);
+        output_literal(out, has_stack ? " and was stopped in " : " and has ended");
+        if (has_stack)
+            put_code(out, at.stack);
         output_literal(out, "\n");
     }
 }
@@ -147,19 +137,17 @@ static bool was_perhaps_busy(const struct report *report)
 static size_t write_running(const struct report *report, struct output *out)
 {
     size_t count = 0;
-    for (size_t i = 0; i < report->stacks.list.count && was_perhaps_busy(report); i++) {
-        const struct stack *stack = report->stacks.list.items[i];
-        const struct stack_threads *threads = &stack->threads;
-        for (size_t k = 0; k < threads->count; k++) {
-            if (threads->items[k].mode != CDACQ_MODE_USER || ++count > BUSY_SHOWN)
-                continue;
-            if (count == 1)
-                output_styled(out, STYLE_HEADING, busy_heading);
-            begin_line(out, threads->items[k].tid, threads->items[k].name);
-            output_literal(out, " ran ");
-            put_code(out, stack);
-            output_literal(out, "\n");
-        }
+    if (!was_perhaps_busy(report))
+        return 0;
+    for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);) {
+        if (at.thread->mode != CDACQ_MODE_USER || ++count > BUSY_SHOWN)
+            continue;
+        if (count == 1)
+            output_styled(out, STYLE_HEADING, busy_heading);
+        begin_line(out, at.thread->tid, at.thread->name);
+        output_literal(out, " ran ");
+        put_code(out, at.stack);
+        output_literal(out, "\n");
     }
     return count;
 }

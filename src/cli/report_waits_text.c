@@ -115,14 +115,11 @@ static void put_foreground(struct output *out, const struct report *report)
 {
     size_t count = 0;
     output_literal(out, " for the foreground threads to end, since Main has returned");
-    for (size_t i = 0; i < report->stacks.list.count; i++) {
-        const struct stack_threads *threads = &report->stacks.list.items[i]->threads;
-        for (size_t k = 0; k < threads->count; k++) {
-            if (!threads->items[k].is_foreground || ++count > THREADS_SHOWN)
-                continue;
-            output_literal(out, count == 1 ? ": " : ", ");
-            report_put_thread(out, threads->items[k].tid, threads->items[k].name);
-        }
+    for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);) {
+        if (!at.thread->is_foreground || ++count > THREADS_SHOWN)
+            continue;
+        output_literal(out, count == 1 ? ": " : ", ");
+        report_put_thread(out, at.thread->tid, at.thread->name);
     }
     if (count > THREADS_SHOWN)
         output_printf(out, " and %zu more", count - THREADS_SHOWN);

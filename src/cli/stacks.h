@@ -76,6 +76,26 @@ struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame);
 void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
                 bool alone);
 
+/* Where a visit of the threads of all stacks is, stack by stack. A zeroed struct is before the first. */
+struct stacks_cursor {
+    const struct stack *stack;
+    const struct stack_thread *thread; /* which has that stack */
+    size_t stack_index, thread_count;  /* the stack, and how many of its threads were visited */
+};
+
+/* Moves to the next thread. False at the end. */
+static inline bool stacks_next_thread(const struct stacks *stacks, struct stacks_cursor *cursor)
+{
+    for (; cursor->stack_index < stacks->list.count; cursor->stack_index++, cursor->thread_count = 0) {
+        cursor->stack = stacks->list.items[cursor->stack_index];
+        if (cursor->thread_count < cursor->stack->threads.count) {
+            cursor->thread = &cursor->stack->threads.items[cursor->thread_count++];
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What makes stacks doubtful, counted while their frames are visited. */
 struct stack_doubts {
     uint64_t guesses;       /* frames that rest on a guess */
