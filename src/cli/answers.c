@@ -2,12 +2,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/cli/console.h"
 #include "src/cli/json_writer.h"
-#include "src/cli/memory.h"
 #include "src/cli/put.h"
 #include "util/base.h"
 #include "util/escape.h"
@@ -17,11 +15,10 @@ enum {
     SIZE_COLUMNS = 7, /* columns of "+0x1234" on a terminal: few methods are larger */
 };
 
-static const struct shown nothing = {.text = (char[]){"null"}, .json_length = 4};
-
 void answers_init(struct answers *answers, struct output *out, bool json)
 {
-    *answers = (struct answers){.out = out, .json = json, .shown = allocate(SHOWN_ROLES * sizeof *answers->shown)};
+    *answers = (struct answers){.out = out, .json = json};
+    shown_strings_init(&answers->strings);
     for (size_t i = 0; i < ARRAY_SIZE(answers->kinds); i++) {
         answers->kinds[i].text = cdacq_code_kind_text((enum cdacq_code_kind)i);
         answers->kinds[i].length = strlen(answers->kinds[i].text);
@@ -30,16 +27,12 @@ void answers_init(struct answers *answers, struct output *out, bool json)
 
 void answers_deinit(struct answers *answers)
 {
-    for (struct shown *slot = answers->in_use; slot; slot = slot->next)
-        free(slot->text);
-    free(answers->shown);
-    answers->shown = NULL;
+    shown_strings_deinit(&answers->strings);
 }
 
 void answers_forget_strings(struct answers *answers)
 {
-    for (struct shown *slot = answers->in_use; slot; slot = slot->next)
-        slot->string = NULL;
+    shown_strings_forget(&answers->strings);
 }
 
 const char *answers_status(enum cdacq_answer answer)
@@ -72,65 +65,6 @@ void answers_tell_unconfirmed(uint64_t count, const char *element)
                 count == 1 ? " uses" : "s use");
 }
 
-/* ---- Strings of the session ---------------------------------------------------------------------------------- */
-
-/* The last component of a path, which may come from Windows. */
-static const char *last_component(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        slash = strrchr(path, '\\');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-/*
- * A path is escaped already: that of a source file of Windows keeps its backslashes, that of a module has two for one.
- */
-static enum escape_form form_of(enum shown_role role, bool json)
-{
-    bool data = role != SHOWN_FILE && role != SHOWN_URL && role != SHOWN_MODULE;
-    return json ? (data ? ESCAPE_JSON_DATA : ESCAPE_JSON_MESSAGE) : (data ? ESCAPE_DATA : ESCAPE_MESSAGE);
-}
-
-static __attribute__((noinline)) void fill_slot(struct answers *answers, struct shown *slot, enum shown_role role,
-                                                const char *string)
-{
-    struct shown *next = slot->next;
-    if (!slot->text) {
-        next = answers->in_use;
-        answers->in_use = slot;
-    }
-    size_t length = strlen(string), before_base = (size_t)(last_component(string) - string);
-    char *text = reallocate(slot->text, 2 * ESCAPED_SIZE(length) + 2);
-    char *base = escape(text, string, before_base, form_of(role, false));
-    char *json = escape(base, string + before_base, length - before_base, form_of(role, false));
-    char *end = json;
-    *end++ = '"';
-    end = escape(end, string, length, form_of(role, true));
-    *end++ = '"';
-    *slot = (struct shown){
-        .next = next,
-        .string = string,
-        .text = text,
-        .base = (size_t)(base - text),
-        .text_length = (size_t)(json - text),
-        .json_length = (size_t)(end - json),
-    };
-}
-
-/* A session never moves its strings, so the address identifies a string. */
-static inline const struct shown *show(struct answers *answers, enum shown_role role, const char *string)
-{
-    if (!string)
-        return &nothing;
-    uint64_t hash = (uint64_t)(uintptr_t)string * UINT64_C(0x9e3779b97f4a7c15);
-    struct shown *slot = &answers->shown[role][hash >> 53];
-    _Static_assert(SHOWN_SLOTS == 1 << (64 - 53), "the hash's upper bits choose the slot");
-    if (__builtin_expect(slot->string != string, 0))
-        fill_slot(answers, slot, role, string);
-    return slot;
-}
-
 /* What an answer shows of the session's strings. */
 struct strings {
     const struct shown *module, *tier, *file, *url;
@@ -138,18 +72,10 @@ struct strings {
 
 static inline struct strings show_all(struct answers *answers, const struct cdacq_method *m)
 {
-    return (struct strings){show(answers, SHOWN_MODULE, m->module), show(answers, SHOWN_TIER, m->tier),
-                            show(answers, SHOWN_FILE, m->file), show(answers, SHOWN_URL, m->source_url)};
-}
-
-static inline char *put_base(char *p, const struct shown *shown)
-{
-    return put_bytes(p, shown->text + shown->base, shown->text_length - shown->base);
-}
-
-static inline char *put_json(char *p, const struct shown *shown)
-{
-    return put_bytes(p, shown->text + shown->text_length, shown->json_length);
+    struct shown_strings *strings = &answers->strings;
+    return (struct strings){shown_string(strings, SHOWN_MODULE, m->module), shown_string(strings, SHOWN_TIER, m->tier),
+                            shown_string(strings, SHOWN_FILE, m->file),
+                            shown_string(strings, SHOWN_URL, m->source_url)};
 }
 
 /* ---- Text ---------------------------------------------------------------------------------------------------- */
@@ -171,9 +97,9 @@ static inline char *put_bracket(char *p, const struct answers *answers, const st
         return PUT_LITERAL(p, "[none]");
     p = m->answer == CDACQ_ANSWER_STUB ? PUT_LITERAL(p, "[stub ") : PUT_LITERAL(p, "[");
     p = put_bytes(p, answers->kinds[m->kind].text, answers->kinds[m->kind].length);
-    if (tier != &nothing) {
+    if (tier != &shown_nothing) {
         *p++ = ' ';
-        p = put_base(p, tier);
+        p = shown_put_base(p, tier);
     }
     *p++ = ']';
     return p;
@@ -181,10 +107,10 @@ static inline char *put_bracket(char *p, const struct answers *answers, const st
 
 static inline char *put_module(char *p, const struct shown *module)
 {
-    if (module == &nothing)
+    if (module == &shown_nothing)
         return p;
     p = PUT_LITERAL(p, " (");
-    p = put_base(p, module);
+    p = shown_put_base(p, module);
     *p++ = ')';
     return p;
 }
@@ -238,9 +164,9 @@ static void write_text(struct answers *answers, const struct cdacq_method *m)
     if (m->answer == CDACQ_ANSWER_MANAGED) {
         if (m->il_offset >= 0)
             p = put_il_offset(p, m->il_offset);
-        if (s.file != &nothing) {
+        if (s.file != &shown_nothing) {
             *p++ = ' ';
-            p = put_base(p, s.file);
+            p = shown_put_base(p, s.file);
             if (m->line) {
                 *p++ = ':';
                 p = put_decimal(p, m->line);
@@ -347,7 +273,7 @@ static inline char *put_identity(char *p, const struct answers *answers, const s
     p = managed && m->name ? put_json_name(p, m->name, m->name_length) : PUT_LITERAL(p, "null");
     p = put_address(PUT_KEY(p, "method_desc"), m->method_desc);
     p = put_token(PUT_KEY(p, "token"), m->token);
-    p = put_json(PUT_KEY(p, "module"), module);
+    p = shown_put_json(PUT_KEY(p, "module"), module);
     p = put_address(PUT_KEY(p, "code_start"), m->code_start);
     return put_number(PUT_KEY(p, "code_size"), m->code_size != 0, m->code_size);
 }
@@ -389,12 +315,12 @@ static char *put_answer(char *p, const struct answers *answers, const struct cda
     if (has_il_offset && m->il_offset < 0)
         *p++ = '-';
     p = put_number(p, has_il_offset, (uint64_t)(m->il_offset < 0 ? -(int64_t)m->il_offset : m->il_offset));
-    p = put_json(PUT_KEY(p, "tier"), s->tier);
-    p = put_json(PUT_KEY(p, "file"), s->file);
+    p = shown_put_json(PUT_KEY(p, "tier"), s->tier);
+    p = shown_put_json(PUT_KEY(p, "file"), s->file);
     p = put_number(PUT_KEY(p, "line"), m->line != 0, m->line);
     p = put_reliability(p, m);
     p = put_number(PUT_KEY(p, "column"), m->column != 0, m->column);
-    return put_json(PUT_KEY(p, "source_url"), s->url);
+    return shown_put_json(PUT_KEY(p, "source_url"), s->url);
 }
 
 static void write_json(struct answers *answers, const struct cdacq_method *m)
@@ -411,7 +337,7 @@ static void write_method_json(struct answers *answers, const struct cdacq_method
     struct strings s = show_all(answers, m);
     char *p = output_reserve(answers->out, json_room(m, &s)), *start = p;
     p = put_funclet(put_identity(p, answers, m, s.module), m);
-    p = put_json(PUT_KEY(p, "tier"), s.tier);
+    p = shown_put_json(PUT_KEY(p, "tier"), s.tier);
     p = put_address(PUT_KEY(p, "cold_start"), m->cold_start);
     p = put_number(PUT_KEY(p, "cold_size"), m->cold_size != 0, m->cold_size);
     p = put_reliability(p, m);

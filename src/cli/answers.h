@@ -1,29 +1,17 @@
 /*
  * answers.h: writes a line of text or JSON for a struct cdacq_method. This is the hot path of the tool: it does not use
- * printf, and it caches the escaped form of each string.
+ * printf, and the escaped form of each string is cached (shown_strings.h).
  */
 #ifndef CDACQ_CLI_ANSWERS_H
 #define CDACQ_CLI_ANSWERS_H
 
 #include "src/cli/ips.h"
 #include "src/cli/output.h"
+#include "src/cli/shown_strings.h"
 #include "cdacq.h"
-
-/* The escaped forms of a string of the session. */
-struct shown {
-    struct shown *next;       /* in the list of slots in use */
-    const char *string;       /* its address is the key */
-    char *text;               /* both forms, one allocation */
-    size_t base, text_length; /* of the text's last path component, and of the whole text */
-    size_t json_length;       /* the JSON string follows the text */
-};
 
 /* Columns of an address on a terminal: "0x" and 12 digits, as user space has them on x86-64. */
 enum { ANSWERS_ADDRESS_WIDTH = 14 };
-
-/* Each kind of string has its own slots, so the strings of one answer do not evict each other. */
-enum shown_role { SHOWN_MODULE, SHOWN_TIER, SHOWN_FILE, SHOWN_URL, SHOWN_ROLES };
-enum { SHOWN_SLOTS = 2048 };
 
 /* Names that could not be read, in whole or in part. */
 struct answers_unread {
@@ -38,11 +26,10 @@ struct answers {
         const char *text;
         size_t length;
     } kinds[CDACQ_CODE_KIND_COUNT];
-    struct shown (*shown)[SHOWN_SLOTS]; /* per role; a string may evict another one: memory is constant */
-    struct shown *in_use;               /* the other slots are never touched, which saves page faults */
-    uint64_t errors;                    /* number of answers with the status error */
-    uint64_t unconfirmed;               /* of text: number of answers that use a file that nothing confirms */
-    struct answers_unread unread;       /* of text */
+    struct shown_strings strings;
+    uint64_t errors;              /* number of answers with the status error */
+    uint64_t unconfirmed;         /* of text: number of answers that use a file that nothing confirms */
+    struct answers_unread unread; /* of text */
 };
 
 void answers_init(struct answers *answers, struct output *out, bool json);
