@@ -163,6 +163,22 @@ static int visit_thread(struct cdacq_session *session, const struct target_threa
     return visit(&visited, context);
 }
 
+/* The result of a visit: neither of two failures hides the other. */
+static enum cdacq_status visit_result(enum cdacq_status listed, const struct cdacq_error *list_error,
+                                      enum cdacq_status status, const struct cdacq_error *error,
+                                      struct cdacq_error *err)
+{
+    if (listed >= 0 && status < 0 && err)
+        *err = *error;
+    if (listed >= 0 || status == CDACQ_STOPPED)
+        return status;
+    if (status < 0)
+        return error_set(err, listed, list_error->address, "%s; %s", list_error->message, error->message);
+    if (err)
+        *err = *list_error;
+    return listed;
+}
+
 enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                               int (*visit)(const struct cdacq_thread *thread, void *context),
                                               void *context, struct cdacq_error *err)
@@ -170,23 +186,26 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
     struct threads threads = {0};
     struct thread_list list;
     struct threads_by_id by_id = {0};
+    struct cdacq_error list_error, error; /* of the target's list, and of the rest */
     session_begin_question(session);
-    enum cdacq_status listed = target_threads(session->target->target, &threads, err);
+    enum cdacq_status listed = target_threads(session->target->target, &threads, &list_error);
     if (listed < 0 && !threads.count) {
         threads_deinit(&threads);
+        if (err)
+            *err = list_error;
         return listed;
     }
-    enum cdacq_status status = read_runtime_threads(session, &list, err);
+    enum cdacq_status status = read_runtime_threads(session, &list, &error);
     if (!index_threads(&list, &by_id))
-        status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the runtime's Threads");
+        status = error_set(&error, CDACQ_ERR_NOMEM, 0, "out of memory for the runtime's Threads");
     else if (status >= 0 && listed >= 0 && !any_thread_matches(&threads, &by_id))
-        status = error_set(err, CDACQ_ERR_CORRUPT, 0,
+        status = error_set(&error, CDACQ_ERR_CORRUPT, 0,
                            "no thread has an id by which the runtime knows one: the ids may be those of another pid "
                            "namespace than that of the process");
     uint64_t suspending = suspending_thread(session), fuel = FUEL_STACKS, *outer_fuel = session->stacks_fuel;
     session->stacks_fuel = &fuel;
     for (size_t i = 0; i < threads.count && status != CDACQ_STOPPED; i++) {
-        if (session_gave_up(session, err)) {
+        if (session_gave_up(session, &error)) {
             status = CDACQ_ERR_FUEL;
             break;
         }
@@ -206,7 +225,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
     } else {
         threads_deinit(&threads);
     }
-    return status == CDACQ_OK ? listed : status;
+    return visit_result(listed, &list_error, status, &error, err);
 }
 
 /* ---- Frames ---- */
