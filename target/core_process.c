@@ -269,6 +269,9 @@ enum cdacq_status core_process_list_threads(const struct core_process *process, 
         registers_from_kernel(machine, thread->status.registers, thread->status.registers_size, elf.big,
                               &added->registers);
         added->mode = registers_mode(machine, thread->status.registers, thread->status.registers_size);
+        /* `cdacq snapshot` writes 0 for those that it could not read. No thread has a stack at 0. */
+        if (process->seen.snapshot && !added->registers.values[machine->pc] && !added->registers.values[machine->sp])
+            added->registers = (struct registers){0};
     }
     return !process->seen.lost_threads
                ? CDACQ_OK

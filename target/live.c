@@ -248,8 +248,7 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
     if (!register_machine_find(target->elf_machine))
         return error_set(err, CDACQ_ERR_FORMAT, 0, "process %d: registers of ELF machine %u cannot be read",
                          target->pid, target->elf_machine);
-    if (!thread_holder_list(&live->holder, target, ret))
-        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
+    enum cdacq_status status = thread_holder_list(&live->holder, target, ret, err);
     /* All threads of a process are in one pid namespace, and the first one has the process's id. */
     bool is_inside = read_inner_id(target->pid, target->pid) != target->pid;
     for (size_t i = 0; i < ret->count; i++) {
@@ -258,7 +257,7 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
         if (is_inside)
             thread->inner_tid = read_inner_id(target->pid, thread->tid);
     }
-    return CDACQ_OK;
+    return status;
 }
 
 static bool is_stopped(int pid)

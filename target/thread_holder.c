@@ -148,19 +148,31 @@ static enum cdacq_status hold_all_threads(struct thread_holder *holder, struct c
     return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: it keeps creating threads", holder->pid);
 }
 
-/* Reads the registers of all threads that are held. */
-static bool list_threads(struct thread_holder *holder)
+/* Lists a thread with its registers. Says of one whose registers cannot be read why; it is in the list all the same. */
+static enum cdacq_status list_thread(struct thread_holder *holder, pid_t tid, struct cdacq_error *err)
 {
-    if (!threads_reserve(holder->list, holder->held.count))
-        return false;
+    uint8_t registers[64 * 8]; /* more than any machine has in NT_PRSTATUS */
+    struct iovec whole = {registers, sizeof registers};
+    int failure = ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) < 0 ? errno : 0;
+    if (failure == ESRCH) /* it was killed */
+        return CDACQ_OK;
+    if (threads_append_live(holder->list, holder->target, tid, registers, failure ? 0 : whole.iov_len))
+        return CDACQ_OK;
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: the registers of thread %d cannot be read: %s", holder->pid,
+                     tid, failure ? strerror(failure) : "the kernel has only some of them");
+}
+
+/* Reads the registers of all threads that are held. */
+static enum cdacq_status list_threads(struct thread_holder *holder, struct cdacq_error *err)
+{
+    enum cdacq_status status = CDACQ_OK;
+    if (!threads_reserve(holder->list, holder->list->count + holder->held.count))
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
     for (size_t i = 0; i < holder->held.count; i++) {
-        uint8_t registers[64 * 8]; /* more than any machine has in NT_PRSTATUS */
-        struct iovec whole = {registers, sizeof registers};
-        pid_t tid = holder->held.items[i].tid;
-        if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) == 0)
-            (void)threads_append_live(holder->list, holder->target, tid, registers, whole.iov_len);
+        enum cdacq_status one = list_thread(holder, holder->held.items[i].tid, status < 0 ? NULL : err);
+        status = status < 0 ? status : one; /* the first failure */
     }
-    return true;
+    return status;
 }
 
 static void *holder_main(void *context)
@@ -171,7 +183,7 @@ static void *holder_main(void *context)
     if (holder->status >= 0)
         wait_for(&holder->wake);
     while (holder->list) {
-        holder->listed = list_threads(holder);
+        holder->status = list_threads(holder, &holder->error);
         sem_post(&holder->settled);
         wait_for(&holder->wake);
     }
@@ -213,14 +225,17 @@ enum cdacq_status thread_holder_hold(struct thread_holder *holder, int pid, stru
     return holder->status;
 }
 
-bool thread_holder_list(struct thread_holder *holder, const struct target *target, struct threads *ret)
+enum cdacq_status thread_holder_list(struct thread_holder *holder, const struct target *target, struct threads *ret,
+                                     struct cdacq_error *err)
 {
     holder->target = target;
     holder->list = ret;
     sem_post(&holder->wake);
     wait_for(&holder->settled);
     holder->list = NULL;
-    return holder->listed;
+    if (holder->status < 0 && err)
+        *err = holder->error;
+    return holder->status;
 }
 
 uint64_t thread_holder_release(struct thread_holder *holder)

@@ -34,11 +34,10 @@ struct thread_holder {
     sem_t settled; /* all threads are held, or that failed; the list is filled */
     const struct target *target;
     struct threads *list;
-    bool listed; /* false: out of memory */
     struct held_threads held;
-    struct thread_ids ids; /* of them */
-    bool is_stopped;       /* a signal such as SIGSTOP had stopped the process before */
-    enum cdacq_status status;
+    struct thread_ids ids;    /* of them */
+    bool is_stopped;          /* a signal such as SIGSTOP had stopped the process before */
+    enum cdacq_status status; /* of the last task */
     struct cdacq_error error;
     uint64_t began; /* when it began to hold, in nanoseconds */
 };
@@ -48,8 +47,12 @@ struct thread_holder {
  */
 enum cdacq_status thread_holder_hold(struct thread_holder *holder, int pid, struct cdacq_error *err);
 
-/* Appends the held threads of the target with their registers. One that was killed meanwhile has none. False: NOMEM. */
-bool thread_holder_list(struct thread_holder *holder, const struct target *target, struct threads *ret);
+/*
+ * Appends the held threads of the target with their registers, without those that were killed meanwhile. IO: there are
+ * threads whose registers cannot be read; none of theirs is known. NOMEM: *ret is as it was.
+ */
+enum cdacq_status thread_holder_list(struct thread_holder *holder, const struct target *target, struct threads *ret,
+                                     struct cdacq_error *err);
 
 /* Lets the threads run. Returns for how many nanoseconds they were held; 0 if none were. */
 uint64_t thread_holder_release(struct thread_holder *holder);

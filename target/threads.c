@@ -15,9 +15,9 @@ bool threads_append_live(struct threads *threads, const struct target *target, i
 {
     const struct register_machine *machine = register_machine_find(target->elf_machine);
     struct target_thread thread = {.tid = tid, .inner_tid = tid};
-    if (machine)
+    bool has_registers = machine && registers_from_kernel(machine, registers, size,
+                                                          __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, &thread.registers);
+    if (has_registers)
         thread.mode = registers_mode(machine, registers, size);
-    return machine &&
-           registers_from_kernel(machine, registers, size, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, &thread.registers) &&
-           threads_append(threads, thread);
+    return threads_append(threads, thread) && has_registers;
 }

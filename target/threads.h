@@ -29,14 +29,18 @@ DEFINE_VECTOR(threads, struct target_thread);
  * All threads: the one that died, then the others in the order of the core or of /proc. Fails with ARGUMENT if the
  * target has no threads: a process that is not stopped, the caller's memory without threads, an image file, a core
  * without registers; with FORMAT if the machine is not known. Where a core has more threads than can be read, the
- * status is FORMAT too, and *ret has those that can. The caller frees *ret with threads_deinit(), also after a failure.
- * Live targets: one thread at a time.
+ * status is FORMAT too, and *ret has those that can. Where registers of a process cannot be read, the status is IO, and
+ * *ret has all threads, some without registers. The caller frees *ret with threads_deinit(), also after a failure. Live
+ * targets: one thread at a time.
  */
 enum cdacq_status target_threads(struct target *target, struct threads *ret, struct cdacq_error *err);
 
 /* ---- For the backends ---- */
 
-/* Appends a thread with the registers of PTRACE_GETREGSET. False when out of memory or on an unknown machine. */
+/*
+ * Appends a thread, for which there is room, with the registers of PTRACE_GETREGSET. False, and none of them is known,
+ * where the program counter and the stack pointer are not both there.
+ */
 bool threads_append_live(struct threads *threads, const struct target *target, int tid, const uint8_t *registers,
                          size_t size);
 

@@ -71,7 +71,8 @@ struct cdacq_thread {
  * CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT if the target has no threads: a live process that is
  * not stopped (by CDACQ_OPEN_STOP or cdacq_target_stop), a core without registers, caller's memory without threads, an
  * image. If the runtime's list of Threads cannot be read, the threads are visited without `thread`. If a core has more
- * than 65,536 threads, the further ones are left out. In both cases the call fails after the visit, and *err says why.
+ * than 65,536 threads, the further ones are left out. If the registers of a thread of a process cannot be read, it is
+ * visited with none that is known. In these cases the call fails after the visit, and *err says why.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                                         int (*visit)(const struct cdacq_thread *thread, void *context),

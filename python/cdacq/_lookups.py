@@ -627,6 +627,8 @@ class Lookups:
 
     def _fill(self, handle: Any, graph: Any) -> str | None:
         library = _abi.library()
+        threads = 0
+        problem = None
 
         def add_frame(frame: int, _context: object) -> int:
             library.cdacq_wait_graph_add_frame(graph, frame)
@@ -634,18 +636,25 @@ class Lookups:
         each_frame = _abi.Visitor(add_frame)
 
         def add_thread(thread: int, _context: object) -> int:
+            nonlocal threads
+            threads += 1
             library.cdacq_wait_graph_add_thread(graph, thread)
             library.cdacq_session_visit_frames(handle, ctypes.cast(thread, ctypes.POINTER(_abi.Thread)), None, 0,
                                                each_frame, None, None)
             return 0
 
         with self._pending.collecting():
-            call("cdacq_session_visit_threads", handle, _abi.Visitor(self._pending.guard(add_thread, 1)), None)
+            try:
+                call("cdacq_session_visit_threads", handle, _abi.Visitor(self._pending.guard(add_thread, 1)), None)
+            except Error as error:
+                if not threads:
+                    raise
+                problem = error.message
         try:
             call("cdacq_wait_graph_complete", graph)
         except Error as error:
             return error.message
-        return None
+        return problem
 
     # ---- Files for perf
 

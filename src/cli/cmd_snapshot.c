@@ -156,11 +156,13 @@ static bool add_stacks(struct work *work)
     (void)cdacq_wait_graph_complete(work->graph, NULL);
     cdacq_wait_graph_destroy(work->graph);
     work->graph = NULL;
-    if (status < 0 && !work->threads) {
+    /* A list of the runtime is no better on the snapshot. Registers that the process does not give are lost. */
+    if (status < 0 && (!work->threads || status == CDACQ_ERR_IO)) {
         message("%s", error.message);
         work->unanswered++;
-        return work->ips.count; /* what was found until then */
     }
+    if (status < 0 && !work->threads)
+        return work->ips.count; /* what was found until then */
     (void)cdacq_session_write_last_words(work->session, output_ignore_text, NULL, &flaws, &error);
     return true;
 }

@@ -410,6 +410,40 @@ START_TEST(threads_with_registers)
 }
 END_TEST
 
+/* A snapshot has zeros for registers that could not be read. Of other cores, they are what the core says. */
+START_TEST(a_thread_without_registers)
+{
+    bool is_snapshot = _i;
+    const struct register_machine *machine = register_machine_find(EM_X86_64);
+    struct core_writer_image image = usual_image(0);
+    const struct registers none = {.known = 0};
+    uint8_t words[REGISTERS_KERNEL_SIZE];
+    const struct core_writer_thread written = {
+        .tid = 4,
+        .registers = words,
+        .registers_size = registers_to_kernel(machine, &none, image.big_endian, words),
+    };
+    image.machine = EM_X86_64;
+    image.wide = true;
+    image.marked = is_snapshot;
+    image.threads = &written;
+    image.thread_count = 1;
+    struct scratch scratch = scratch_open();
+    struct file_policy policy = {0};
+    struct threads threads;
+    struct cdacq_error error;
+    write_image(&scratch, &image);
+    struct target *target = open_core(scratch.path, &policy);
+    ck_assert_msg(target_threads(target, &threads, &error) == CDACQ_OK, "%s", error.message);
+    ck_assert_uint_eq(threads.count, 1);
+    ck_assert_int_eq(threads.items[0].tid, 4);
+    ck_assert_int_eq(threads.items[0].registers.known == 0, is_snapshot);
+    threads_deinit(&threads);
+    target_destroy(target);
+    scratch_close(&scratch);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("core_writer");
@@ -423,6 +457,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, what_does_not_fit);
     tcase_add_test(tcase, a_full_disk);
     tcase_add_loop_test(tcase, a_stream, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_thread_without_registers, 0, 2);
     tcase_add_loop_test(tcase, readelf_agrees, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, threads_with_registers, 0, ARRAY_SIZE(thread_machines));
     suite_add_tcase(suite, tcase);

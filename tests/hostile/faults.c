@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -132,6 +133,22 @@ WRAP(ssize_t, process_vm_readv, -1, EFAULT,
       unsigned long flags),
      (pid, to, to_count, from, from_count, flags))
 WRAP(char *, realpath, NULL, EACCES, (const char *path, char *to), (path, to))
+
+/* Only the call that reads the registers of a thread. */
+long ptrace(enum __ptrace_request request, ...)
+{
+    static void *kept;
+    va_list arguments;
+    va_start(arguments, request);
+    pid_t tid = va_arg(arguments, pid_t);
+    void *address = va_arg(arguments, void *), *data = va_arg(arguments, void *);
+    va_end(arguments);
+    if (request == PTRACE_GETREGSET && fails("ptrace")) {
+        errno = EIO;
+        return -1;
+    }
+    return ((long (*)(enum __ptrace_request, ...))real("ptrace", &kept))(request, tid, address, data);
+}
 
 static int open_from(const char *call, int folder, const char *path, int flags, mode_t mode)
 {

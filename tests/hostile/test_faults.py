@@ -149,6 +149,27 @@ class Faults(unittest.TestCase):
                 process.wait()
                 process.stdout.close()
 
+    def test_registers_of_a_process(self):
+        """The registers of its thread cannot be read: the thread is there all the same, and a message says why."""
+        why = b"cannot unwind further: a walk needs the program counter and the stack pointer\n"
+        with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
+            process = self.undump(PLAIN, files)
+            try:
+                told = b"cdacq: process %d: the registers of thread %d cannot be read: Input/output error" % (
+                    process.pid, process.pid)
+                heading = re.compile(rb"^TID %d .*:\n     no such frames\n     \.\.\. %s" % (process.pid, why), re.M)
+                for command in ("stack", "report"):
+                    status, messages, result, _ = self.run_tool([command, process.pid], folder, "ptrace:1")
+                    self.assertEqual(status, 1, command)
+                    self.assertIn(told, messages, command)
+                    self.assertRegex(result, heading, command)
+                status, messages, _, _ = self.run_tool(["snapshot", process.pid, "--stacks"], folder, "ptrace:1")
+                self.assertEqual((status, told in messages), (1, True), messages)
+            finally:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+
     def test_end_of_the_process(self):
         """An address that is asked for after the process has ended has no answer: both commands give that reason."""
         for command in ("ip2method", "inspect"):
