@@ -99,8 +99,11 @@ static bool core_memory_at(struct target *target, uint64_t address, struct span 
     if (is_dumped(core, segment))
         return dumped_memory_at(core, segment, address, ret);
     const struct mapping *mapping = target_mapping_at(target, address);
-    return mapped_file_memory_at(segment->file, mapping ? mapping->access : MAPPING_UNKNOWN, segment->begin,
-                                 segment->end, segment->file_offset, address, ret);
+    const struct mapped_part part = {.access = mapping ? mapping->access : MAPPING_UNKNOWN,
+                                     .begin = segment->begin,
+                                     .end = segment->end,
+                                     .offset = segment->file_offset};
+    return mapped_file_memory_at(segment->file, &part, address, ret);
 }
 
 static enum cdacq_status core_list_threads(struct target *target, struct threads *ret, struct cdacq_error *err)

@@ -54,9 +54,12 @@ static bool find_memory(struct target *target, uint64_t address, struct span *re
 {
     const struct mapping *mapping = target_mapping_at(target, address);
     struct mapped_file *file = mapping ? mapping->file : NULL;
-    if (file && !file->distrusted && !file->policy->pread && mapped_file_resolve(file) && file->verified &&
-        mapped_file_memory_at(file, mapping->access, mapping->begin, mapping->end, mapping->offset, address, ret))
-        return true;
+    if (file && !file->distrusted && !file->policy->pread && mapped_file_resolve(file) && file->verified) {
+        const struct mapped_part part = {
+            .access = mapping->access, .begin = mapping->begin, .end = mapping->end, .offset = mapping->offset};
+        if (mapped_file_memory_at(file, &part, address, ret))
+            return true;
+    }
     return live_own_memory_at(target, address, ret);
 }
 

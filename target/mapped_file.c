@@ -264,15 +264,15 @@ bool mapped_file_constant(const struct mapped_file *file, enum mapping_access ac
     return false;
 }
 
-bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access, uint64_t begin, uint64_t end,
-                           uint64_t offset, uint64_t address, struct span *ret)
+bool mapped_file_memory_at(struct mapped_file *file, const struct mapped_part *part, uint64_t address, struct span *ret)
 {
-    uint64_t from = offset, to = offset + (end - begin);
-    if (!mapped_file_resolve(file) || !mapped_file_constant(file, access, offset + (address - begin), &from, &to))
+    uint64_t from = part->offset, to = part->offset + (part->end - part->begin);
+    if (!mapped_file_resolve(file) ||
+        !mapped_file_constant(file, part->access, part->offset + (address - part->begin), &from, &to))
         return false;
     *ret = (struct span){
-        .begin = begin + (from - offset),
-        .end = begin + (to - offset),
+        .begin = part->begin + (from - part->offset),
+        .end = part->begin + (to - part->offset),
         .bytes = file->content.bytes + from,
         .unverified = !file->verified,
     };

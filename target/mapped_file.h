@@ -62,12 +62,19 @@ bool mapped_file_resolve(struct mapped_file *file);
 /* Why there is no file, one line. NULL where there is one, or none was looked for. */
 const char *mapped_file_problem(const struct mapped_file *file);
 
+/* Addresses that a mapping of a file covers, or a part of one. */
+struct mapped_part {
+    enum mapping_access access;
+    uint64_t begin, end;
+    uint64_t offset; /* in the file, of `begin` */
+};
+
 /*
- * The span that the accepted file supplies around `address` in [begin, end), which a mapping of that access covers and
- * the target lacks. `offset` is the file offset of `begin`. False where the file may not stand in.
+ * The span that the accepted file supplies around `address`, which is in a part that the target lacks. False where the
+ * file may not stand in.
  */
-bool mapped_file_memory_at(struct mapped_file *file, enum mapping_access access, uint64_t begin, uint64_t end,
-                           uint64_t offset, uint64_t address, struct span *ret);
+bool mapped_file_memory_at(struct mapped_file *file, const struct mapped_part *part, uint64_t address,
+                           struct span *ret);
 
 /*
  * Narrows [*begin, *end), file offsets around `offset`, to the constant extent for a mapping of that access. False

@@ -126,8 +126,9 @@ static bool memory_target_at(struct target *target, uint64_t address, struct spa
         return false;
     uint64_t begin = MAX(mapping->begin, align_down(address, LINE_SIZE));
     uint64_t end = MIN(mapping->end, add_saturated(align_down(address, LINE_SIZE), LINE_SIZE));
-    if (!mapped_file_memory_at(mapping->file, mapping->access, begin, end, mapping->offset + (begin - mapping->begin),
-                               address, ret))
+    const struct mapped_part part = {
+        .access = mapping->access, .begin = begin, .end = end, .offset = mapping->offset + (begin - mapping->begin)};
+    if (!mapped_file_memory_at(mapping->file, &part, address, ret))
         return false;
     narrow_to_gap(target, address, ret);
     return true;
