@@ -1,9 +1,15 @@
-/* test_debug_file.c: the compressed symbols (.gnu_debugdata) of an ELF file: whole, cut at every length, damaged. */
+/*
+ * test_debug_file.c: the compressed symbols (.gnu_debugdata) of an ELF file: whole, cut at every length, damaged; and
+ * the places of separate debug files, each with a file that is found once those in the places before it are gone.
+ */
 #include "target/native/debug_file.h"
 
 #include <elf.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "tests/support/check_main.h"
+#include "tests/support/elf_support.h"
 
 /* "symbols ", 100 times, by xz --check=crc32. */
 static const uint8_t packed[] = {
@@ -31,20 +37,25 @@ _Static_assert(sizeof image >= DATA_AT + sizeof packed, "all of it");
 
 static struct work work;
 
-/* The data of a file whose section has the first `size` bytes. */
-static uint8_t *unpack(size_t size, size_t *ret_size)
+static void make_header(Elf64_Ehdr *ret)
 {
-    struct elf_file file;
-    image.header = (Elf64_Ehdr){
+    *ret = (Elf64_Ehdr){
         .e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, HERE, EV_CURRENT},
         .e_type = ET_DYN,
         .e_machine = EM_X86_64,
-        .e_ehsize = sizeof image.header,
-        .e_shoff = sizeof image.header,
+        .e_ehsize = sizeof *ret,
+        .e_shoff = sizeof *ret,
         .e_shentsize = sizeof(Elf64_Shdr),
         .e_shnum = COUNT,
         .e_shstrndx = 1,
     };
+}
+
+/* The data of a file whose section has the first `size` bytes. */
+static uint8_t *unpack(size_t size, size_t *ret_size)
+{
+    struct elf_file file;
+    make_header(&image.header);
     image.sections[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = NAMES_AT, .sh_size = sizeof names};
     image.sections[2] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = DATA_AT, .sh_size = size};
     struct bytes bytes = bytes_of_buffer((const uint8_t *)&image, sizeof image);
@@ -107,6 +118,232 @@ START_TEST(bounded)
 }
 END_TEST
 
+/* ---- Separate files ---- */
+
+#define BUILD_ID "\xab\xcd\x01\x02\x03\x04\x05\x06"
+
+/* A debug file: a table of symbols, and a build-id. */
+static struct {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[COUNT];
+    Elf64_Nhdr note;
+    char note_name[4];
+    char build_id[sizeof BUILD_ID - 1];
+} debug;
+
+enum { DEBUG_NOTE_AT = sizeof(Elf64_Ehdr) + COUNT * sizeof(Elf64_Shdr) };
+
+/* The file that names it. The checksum is stored after the name, at a multiple of 4. */
+static const char link_names[] = "\0.gnu_debuglink";
+
+enum { LINK_AT = sizeof(Elf64_Ehdr) + COUNT * sizeof(Elf64_Shdr) + sizeof link_names };
+
+static struct {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[COUNT];
+    char names[sizeof link_names];
+    uint8_t link[16]; /* "lib.debug", 2 zeros, the checksum */
+} linking;
+
+static struct target target;
+static struct file_policy policy;
+static struct mapped_file mapped;
+static struct image searched;
+static char root[256], modules[256], local[256], *sysroots[2], *module_paths[2];
+static int fetches;
+
+/* Bit by bit, where the library has a table. */
+static uint32_t crc_of(const void *bytes, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= ((const uint8_t *)bytes)[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    }
+    return ~crc;
+}
+
+static void setup_separate(void)
+{
+    memset(&debug, 0, sizeof debug);
+    make_header(&debug.header);
+    debug.sections[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB};
+    debug.sections[2] =
+        (Elf64_Shdr){.sh_type = SHT_NOTE, .sh_offset = DEBUG_NOTE_AT, .sh_size = sizeof debug - DEBUG_NOTE_AT};
+    debug.note = (Elf64_Nhdr){.n_namesz = 4, .n_descsz = sizeof debug.build_id, .n_type = NT_GNU_BUILD_ID};
+    memcpy(debug.note_name, "GNU", 4);
+    memcpy(debug.build_id, BUILD_ID, sizeof debug.build_id);
+
+    memset(&linking, 0, sizeof linking);
+    make_header(&linking.header);
+    linking.sections[1] =
+        (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = LINK_AT - sizeof link_names, .sh_size = sizeof link_names};
+    linking.sections[2] =
+        (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = LINK_AT, .sh_size = sizeof linking.link};
+    memcpy(linking.names, link_names, sizeof link_names);
+    uint32_t crc = crc_of(&debug, sizeof debug);
+    memcpy(linking.link, "lib.debug", sizeof "lib.debug");
+    memcpy(linking.link + 12, &crc, sizeof crc);
+
+    target = (struct target){.elf_machine = EM_X86_64};
+    policy = (struct file_policy){.sysroots = sysroots, .module_paths = module_paths, .no_own_paths = true};
+    snprintf(root, sizeof root, "%s/root", test_dir());
+    snprintf(modules, sizeof modules, "%s/modules", test_dir());
+    snprintf(local, sizeof local, "%s/local/lib.so", test_dir());
+    sysroots[0] = root;
+    module_paths[0] = modules;
+    pthread_mutex_init(&policy.lock, NULL);
+    mapped = (struct mapped_file){.path = (char *)(uintptr_t) "/opt/app/lib.so", .target = &target, .policy = &policy};
+    mapped.local_path = local;
+    searched = (struct image){.target = &target, .file = &mapped};
+    fetches = 0;
+}
+
+static void teardown_separate(void)
+{
+    pthread_mutex_destroy(&policy.lock);
+    target_deinit(&target);
+    test_dir_remove();
+}
+
+static void set_build_id(void)
+{
+    memcpy(searched.build_id, BUILD_ID, sizeof BUILD_ID - 1);
+    searched.build_id_size = sizeof BUILD_ID - 1;
+}
+
+static bool find(struct file_candidate *ret)
+{
+    struct elf_file file;
+    struct bytes bytes = bytes_of_buffer((const uint8_t *)&linking, sizeof linking);
+    ck_assert(elf_file_open(&bytes, &file));
+    *ret = (struct file_candidate){0};
+    bool found = debug_file_open(&searched, &file, ret);
+    file_policy_deinit(&policy); /* the next search lists the files again */
+    return found;
+}
+
+static void check_none(void)
+{
+    struct file_candidate found;
+    ck_assert(!find(&found));
+    ck_assert_ptr_null(found.bytes);
+}
+
+/* Finds the file in each of the places, one after the other. */
+static void check_places(const char *const *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        test_file(places[i], &debug, sizeof debug);
+    for (size_t i = 0; i < count; i++) {
+        struct file_candidate found;
+        struct stat st;
+        ck_assert_int_eq(stat(test_path(places[i]), &st), 0);
+        ck_assert_msg(find(&found), "%s", places[i]);
+        ck_assert_msg(found.inode == st.st_ino, "%s", places[i]);
+        ck_assert_uint_eq(found.size, sizeof debug);
+        file_candidate_close(&found);
+        ck_assert_int_eq(remove(test_path(places[i])), 0);
+    }
+    check_none();
+}
+
+static char *fetch(void *context, const char *path, const uint8_t *build_id, size_t build_id_size)
+{
+    ck_assert_ptr_null(context);
+    ck_assert_str_eq(path, mapped.path);
+    ck_assert_uint_eq(build_id_size, searched.build_id_size);
+    ck_assert_mem_eq(build_id, BUILD_ID, build_id_size);
+    fetches++;
+    return strdup(test_path("fetched"));
+}
+
+START_TEST(found_by_build_id)
+{
+    static const char *const places[] = {
+        "root/usr/lib/debug/.build-id/ab/cd010203040506.debug",
+        "modules/anywhere/ab/cd010203040506.debug",
+        "fetched",
+    };
+    set_build_id();
+    policy.fetch_debug_file = fetch;
+    check_places(places, ARRAY_SIZE(places));
+    ck_assert_int_eq(fetches, 2);
+}
+END_TEST
+
+START_TEST(found_by_name_and_checksum)
+{
+    static const char *const places[] = {
+        "root/opt/app/lib.debug",
+        "root/opt/app/.debug/lib.debug",
+        "root/usr/lib/debug/opt/app/lib.debug",
+        "modules/a/b/lib.debug",
+        "local/lib.debug",
+        "local/.debug/lib.debug",
+    };
+    policy.fetch_debug_file = fetch; /* by build-id only */
+    check_places(places, ARRAY_SIZE(places));
+    ck_assert_int_eq(fetches, 0);
+}
+END_TEST
+
+/* A path of a mapping can be any text of a hostile core. */
+START_TEST(no_path_leads_out_of_a_sysroot)
+{
+    mapped.path = (char *)(uintptr_t) "/opt/../../app/lib.so";
+    mapped.local_path = NULL;
+    test_file("root/opt/x", "", 0);
+    test_file("app/lib.debug", &debug, sizeof debug);
+    check_none();
+    memcpy(linking.link, "a/b.debug", sizeof "a/b.debug");
+    mapped.path = (char *)(uintptr_t) "/lib.so";
+    test_file("root/a/b.debug", &debug, sizeof debug);
+    check_none();
+}
+END_TEST
+
+START_TEST(another_file_is_refused)
+{
+    set_build_id();
+    debug.build_id[7] ^= 1;
+    test_file("modules/cd010203040506.debug", &debug, sizeof debug);
+    check_none();
+    searched.build_id_size = 0;
+    test_file("modules/lib.debug", &debug, sizeof debug); /* its checksum is another one, too */
+    check_none();
+    debug.build_id[7] ^= 1;
+    test_file("modules/lib.debug", &debug, sizeof debug);
+    struct file_candidate found;
+    ck_assert(find(&found));
+    file_candidate_close(&found);
+    work_set(&target.work, 1, 0, 0); /* no checksum is formed once the bound is reached */
+    work_add_steps(&target.work, 1);
+    check_none();
+}
+END_TEST
+
+START_TEST(a_file_without_symbols_is_refused)
+{
+    set_build_id();
+    debug.sections[1].sh_type = SHT_NULL;
+    test_file("modules/cd010203040506.debug", &debug, sizeof debug);
+    check_none();
+}
+END_TEST
+
+START_TEST(nothing_is_looked_for_without_a_policy)
+{
+    set_build_id();
+    test_file("modules/cd010203040506.debug", &debug, sizeof debug);
+    mapped.policy = NULL;
+    check_none();
+    searched.file = NULL;
+    check_none();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("debug_file");
@@ -117,6 +354,15 @@ static Suite *suite(void)
     tcase_add_test(tcase, damaged);
     tcase_add_test(tcase, bounded);
     suite_add_tcase(suite, tcase);
+    TCase *separate = tcase_create("separate");
+    tcase_add_checked_fixture(separate, setup_separate, teardown_separate);
+    tcase_add_test(separate, found_by_build_id);
+    tcase_add_test(separate, found_by_name_and_checksum);
+    tcase_add_test(separate, no_path_leads_out_of_a_sysroot);
+    tcase_add_test(separate, another_file_is_refused);
+    tcase_add_test(separate, a_file_without_symbols_is_refused);
+    tcase_add_test(separate, nothing_is_looked_for_without_a_policy);
+    suite_add_tcase(suite, separate);
     return suite;
 }
 
