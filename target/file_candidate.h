@@ -41,6 +41,14 @@ struct file_candidate {
 bool file_candidate_open(struct file_candidate *candidate, const char *path, bool pread);
 void file_candidate_close(struct file_candidate *candidate);
 
+/* Returns the candidate, for one who keeps it. `candidate` holds no file afterwards. */
+static inline struct file_candidate file_candidate_take(struct file_candidate *candidate)
+{
+    struct file_candidate taken = *candidate;
+    *candidate = (struct file_candidate){0};
+    return taken;
+}
+
 /* Adds a constant extent. Ignored where there is no room, which only makes less available. */
 void file_candidate_add_constant(struct file_candidate *candidate, uint64_t begin, uint64_t end, unsigned access);
 

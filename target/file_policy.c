@@ -21,12 +21,6 @@ const struct file_index *file_policy_index(struct file_policy *policy, size_t i)
     return policy->indexes ? &policy->indexes[i] : NULL;
 }
 
-bool file_policy_find(const struct file_policy *policy, const struct cdacq_need *need, char *path, size_t size)
-{
-    path[0] = '\0';
-    return policy->find && policy->find(policy->find_context, need, path, size) && memchr(path, 0, size);
-}
-
 void file_policy_describe(const struct file_policy *policy, const struct cdacq_need *need, char *message, size_t size)
 {
     size_t length = strlen(message);

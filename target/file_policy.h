@@ -57,9 +57,6 @@ void file_policy_deinit(struct file_policy *policy);
 /* The index of module directory `i`, built when first needed. NULL when out of memory. The caller holds the lock. */
 const struct file_index *file_policy_index(struct file_policy *policy, size_t i);
 
-/* Asks the opener for the path of a needed file. False if there is no callback, or it has no path of that size. */
-bool file_policy_find(const struct file_policy *policy, const struct cdacq_need *need, char *path, size_t size);
-
 /* Appends the opener's text on a need to a message in a buffer of `size` bytes. */
 void file_policy_describe(const struct file_policy *policy, const struct cdacq_need *need, char *message, size_t size);
 

@@ -6,6 +6,7 @@
 #include "util/error.h"
 #include "util/text.h"
 #include "formats/elf_machine.h"
+#include "target/file_search.h"
 #include "target/mapped_path.h"
 
 size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset)
@@ -37,6 +38,7 @@ static uint64_t page_size_max(unsigned elf_machine)
 }
 
 struct search {
+    struct file_search files;
     struct mapped_file *file;
     char *why;
     size_t why_size;
@@ -70,99 +72,69 @@ static void describe_need(const struct search *search, struct file_need *ret)
 }
 
 /* Keeps the better of the candidate at `path` and the file accepted so far. True once the file is verified. */
-static bool consider(struct search *search, const char *path)
+static bool consider(struct file_search *files, const char *path, struct file_candidate *candidate)
 {
+    struct search *search = (struct search *)files;
     struct mapped_file *file = search->file;
-    struct file_candidate candidate = {0};
-    if (!file_candidate_open(&candidate, path, file->policy->pread))
-        return false;
-    char printable[160];
+    char printable[160], reason[160] = "";
     error_printable(printable, sizeof printable, path);
-    char reason[160] = "";
-    candidate.is_mapped_one = file->inode && file->inode == candidate.inode && file->device == candidate.device;
+    candidate->is_mapped_one = file->inode && file->inode == candidate->inode && file->device == candidate->device;
     enum file_match match = FILE_UNKNOWN;
     /* The kernel fills the last page with zeros; a file that ends before that page was not mapped like this. */
-    if (align_up(candidate.size, page_size_max(file->target->elf_machine)) < file->mapped_size) {
+    if (align_up(candidate->size, page_size_max(file->target->elf_machine)) < file->mapped_size) {
         match = FILE_DIFFERS;
-        snprintf(reason, sizeof reason, "it has %llu bytes and %llu were mapped", (unsigned long long)candidate.size,
+        snprintf(reason, sizeof reason, "it has %llu bytes and %llu were mapped", (unsigned long long)candidate->size,
                  (unsigned long long)file->mapped_size);
     } else if (file->policy->compare) {
-        match = file->policy->compare(file->target, file, &candidate, reason, sizeof reason);
+        match = file->policy->compare(file->target, file, candidate, reason, sizeof reason);
     }
     if (match == FILE_DIFFERS)
         snprintf(search->why, search->why_size, "%s is not the file that was mapped: %s", printable, reason);
     /* Unless it matches, it is no better than a file that was accepted before. */
     bool better = match == FILE_MATCHES || (match == FILE_UNKNOWN && !file->local_path);
     char *local_path = better ? strdup(path) : NULL;
-    if (!local_path) {
-        file_candidate_close(&candidate);
+    if (!local_path)
         return false;
-    }
     file_candidate_close(&file->content);
     free(file->local_path);
     file->local_path = local_path;
-    file->content = candidate;
+    file->content = file_candidate_take(candidate);
     file->verified = match == FILE_MATCHES;
     return file->verified;
 }
 
-static bool consider_at(struct search *search, const char *directory, const char *rest)
-{
-    char path[4096];
-    return snprintf(path, sizeof path, "%s%s", directory, rest) < (int)sizeof path && consider(search, path);
-}
-
-/* Considers every file of that name in a module directory. */
-static bool consider_named(struct search *search, const struct file_index *index, const char *name)
-{
-    size_t count;
-    const struct file_index_entry *entries = file_index_find(index, name, &count);
-    for (size_t i = 0; i < count; i++)
-        if (consider(search, entries[i].path))
-            return true;
-    return false;
-}
-
-/* .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a file named by the whole build-id. */
-static bool consider_build_id(struct search *search, const struct file_index *index)
+/* Below module directory `i`: .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a file named by the whole build-id. */
+static bool look_for_build_id(struct search *search, size_t i)
 {
     const struct file_identity *identity = identity_of(search);
     char hex[2 * sizeof identity->build_id + sizeof ".debug"];
     text_hex(hex, identity->build_id, identity->build_id_size);
     if (identity->build_id_size < 2)
         return false;
-    if (consider_named(search, index, hex) || consider_named(search, index, hex + 2))
+    if (file_search_named(&search->files, i, hex) || file_search_named(&search->files, i, hex + 2))
         return true;
     strcat(hex, ".debug");
-    return consider_named(search, index, hex + 2);
+    return file_search_named(&search->files, i, hex + 2);
 }
 
 static bool look_below_modules(struct search *search)
 {
     struct file_policy *policy = search->file->policy;
     const char *name = path_basename(search->file->path);
-    for (size_t i = 0; policy->module_paths && policy->module_paths[i]; i++) {
-        char slash_name[512];
-        if (snprintf(slash_name, sizeof slash_name, "/%s", name) < (int)sizeof slash_name &&
-            consider_at(search, policy->module_paths[i], slash_name))
+    for (size_t i = 0; policy->module_paths && policy->module_paths[i]; i++)
+        if (file_search_at(&search->files, "%s/%s", policy->module_paths[i], name) ||
+            file_search_named(&search->files, i, name) || look_for_build_id(search, i))
             return true;
-        const struct file_index *index = file_policy_index(policy, i);
-        if (index && (consider_named(search, index, name) || consider_build_id(search, index)))
-            return true;
-    }
     return false;
 }
 
-/* Considers the path from the opener's callback. */
 static bool ask_opener(struct search *search)
 {
-    const struct file_policy *policy = search->file->policy;
     struct file_need file;
-    char path[4096];
-    if (!policy->find)
+    if (!search->file->policy->find)
         return false;
     describe_need(search, &file);
-    return file_policy_find(policy, &file.need, path, sizeof path) && consider(search, path);
+    return file_search_ask(&search->files, &file.need);
 }
 
 static void look_for(struct search *search)
@@ -170,15 +142,13 @@ static void look_for(struct search *search)
     struct mapped_file *file = search->file;
     struct file_policy *policy = file->policy;
     for (char **root = policy->sysroots; root && *root; root++)
-        if (consider_at(search, *root, file->path))
+        if (file_search_at(&search->files, "%s%s", *root, file->path))
             return;
     if (look_below_modules(search))
         return;
-    /* A running process may have another root directory. */
-    char root[64] = "";
-    if (file->target->kind == CDACQ_TARGET_PROCESS)
-        snprintf(root, sizeof root, "/proc/%d/root", file->target->pid);
-    if (!policy->no_own_paths && consider_at(search, root, file->path))
+    char own_root[32];
+    file_search_own_root(file->target, own_root);
+    if (!policy->no_own_paths && file_search_at(&search->files, "%s%s", own_root, file->path))
         return;
     const struct file_identity *identity = policy->fetch ? identity_of(search) : NULL;
     if (!identity || !identity->build_id_size)
@@ -186,7 +156,7 @@ static void look_for(struct search *search)
     CLEANUP_FREE char *fetched =
         policy->fetch(policy->fetch_context, file->path, identity->build_id, identity->build_id_size);
     if (fetched)
-        consider(search, fetched);
+        file_search_at(&search->files, "%s", fetched);
 }
 
 /*
@@ -219,7 +189,7 @@ static void describe_missing(const struct search *search, char *why, size_t why_
 /* Looks for the file everywhere. On failure `why` says what is missing. */
 static void find_file(struct mapped_file *file, char *why, size_t why_size)
 {
-    struct search search = {.file = file, .why = why, .why_size = why_size};
+    struct search search = {.files = {file->policy, consider}, .file = file, .why = why, .why_size = why_size};
     if (!ask_opener(&search) && mapped_path_is_file(file->path))
         look_for(&search);
     if (!file->local_path)

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "target/file_search.h"
 #include "target/mapped_path.h"
 #include "util/error.h"
 #include "util/inflate.h"
@@ -58,9 +59,9 @@ void source_files_deinit(struct source_file_list *list)
 
 /* A search for the PDB of one module. */
 struct search {
+    struct file_search files;
     struct source_file_list *list;
     struct target *target;
-    struct file_policy *policy;
     const struct pe_debug *debug;
     const char *module_path; /* in the target */
     char module_name[160];   /* its last component, printable */
@@ -135,9 +136,9 @@ static bool charge(struct source_file_list *list, size_t size)
 /* Charges decompressed bytes to the list, because a PDB that is refused has cost time, too. */
 static bool charge_unpacked(struct search *search, size_t size)
 {
-    pthread_mutex_lock(&search->policy->lock);
+    pthread_mutex_lock(&search->files.policy->lock);
     bool charged = charge(search->list, size) && work_take_memory(&search->target->work, size);
-    pthread_mutex_unlock(&search->policy->lock);
+    pthread_mutex_unlock(&search->files.policy->lock);
     return charged;
 }
 
@@ -159,52 +160,30 @@ static const char *refuse_file(struct search *search, const struct file_candidat
                                                                           : "it has the right id, but another checksum";
 }
 
-/* Uses the file at `path` if it matches. If it exists and does not match, `why` has the reason. */
-static bool consider(struct search *search, const char *path)
+/* Uses the file at `path` if it matches. If it does not, `why` has the reason. */
+static bool consider(struct file_search *files, const char *path, struct file_candidate *candidate)
 {
-    struct file_candidate candidate = {0};
+    struct search *search = (struct search *)files;
     struct source_file *file = search->file;
     char printable[160];
-    if (!file_candidate_open(&candidate, path, search->policy->pread))
-        return false;
-    const char *reason = refuse_file(search, &candidate);
-    if (!reason && candidate.owned && !charge(search->list, (size_t)candidate.size))
+    const char *reason = refuse_file(search, candidate);
+    if (!reason && candidate->owned && !charge(search->list, (size_t)candidate->size))
         reason = too_many;
-    char *kept = reason ? NULL : strdup(path);
-    if (!kept) {
-        if (reason)
-            snprintf(search->why, sizeof search->why, "%s is not the PDB of %s: %s",
-                     error_printable(printable, sizeof printable, path), search->module_name, reason);
-        file_candidate_close(&candidate);
+    if (reason)
+        snprintf(search->why, sizeof search->why, "%s is not the PDB of %s: %s",
+                 error_printable(printable, sizeof printable, path), search->module_name, reason);
+    if (reason || !(file->path = strdup(path)))
         return false;
-    }
-    file->path = kept;
-    file->content = candidate;
+    file->content = file_candidate_take(candidate);
     file->usable = true;
     return true;
-}
-
-static bool consider_at(struct search *search, const char *directory, const char *rest)
-{
-    char path[4096];
-    return snprintf(path, sizeof path, "%s%s", directory, rest) < (int)sizeof path && consider(search, path);
 }
 
 /* Considers the PDB's name in the folder of `module`, a path in the target, below `root`. */
 static bool consider_beside(struct search *search, const char *root, const char *module)
 {
-    char path[4096];
     int folder = (int)(path_basename(module) - module);
-    return snprintf(path, sizeof path, "%s%.*s%s", root, folder, module, search->name) < (int)sizeof path &&
-           consider(search, path);
-}
-
-/* Considers the PDB at NAME/KEY/NAME below a directory. */
-static bool consider_key(struct search *search, const char *directory, const char *name, const char *key)
-{
-    char rest[2 * NAME_MAX_LENGTH + PE_DEBUG_KEY_SIZE + 8];
-    snprintf(rest, sizeof rest, "/%s/%s/%s", name, key, name);
-    return consider_at(search, directory, rest);
+    return file_search_at(&search->files, "%s%.*s%s", root, folder, module, search->name);
 }
 
 static void change_case(const char *from, int (*change)(int c), char *ret)
@@ -214,44 +193,36 @@ static void change_case(const char *from, int (*change)(int c), char *ret)
     *ret = '\0';
 }
 
-/* Looks in a directory in all layouts of symbol stores: digits and name in either case, and FFFFFFFF or the age. */
+/*
+ * Looks in a directory for NAME/KEY/NAME, in all layouts of symbol stores: digits and name in either case, and FFFFFFFF
+ * or the age.
+ */
 static bool look_in_store(struct search *search, const char *directory)
 {
     char lower_name[NAME_MAX_LENGTH + 1];
     change_case(search->name, tolower, lower_name);
     const char *names[] = {search->name, strcmp(lower_name, search->name) != 0 ? lower_name : NULL};
-    for (unsigned form = 0; form < 2; form++) {
-        char key[PE_DEBUG_KEY_SIZE], changed[PE_DEBUG_KEY_SIZE];
-        pe_debug_symbol_key(search->debug, form == 1, key);
-        for (unsigned i = 0; i < ARRAY_SIZE(names) && names[i]; i++) {
-            if (consider_key(search, directory, names[i], key))
-                return true;
-            change_case(key, toupper, changed);
-            if (consider_key(search, directory, names[i], changed))
-                return true;
-            change_case(key, tolower, changed);
-            if (consider_key(search, directory, names[i], changed))
-                return true;
-        }
+    for (unsigned by_age = 0; by_age < 2; by_age++) {
+        char keys[3][PE_DEBUG_KEY_SIZE];
+        pe_debug_symbol_key(search->debug, by_age, keys[0]);
+        change_case(keys[0], toupper, keys[1]);
+        change_case(keys[0], tolower, keys[2]);
+        for (size_t i = 0; i < ARRAY_SIZE(names) && names[i]; i++)
+            for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
+                if (file_search_at(&search->files, "%s/%s/%s/%s", directory, names[i], keys[k], names[i]))
+                    return true;
     }
     return false;
 }
 
 static bool look_below_modules(struct search *search)
 {
-    struct file_policy *policy = search->policy;
+    const struct file_policy *policy = search->files.policy;
     for (size_t i = 0; policy->module_paths && policy->module_paths[i]; i++) {
         const char *directory = policy->module_paths[i];
-        size_t count;
-        char slash_name[NAME_MAX_LENGTH + 2];
-        snprintf(slash_name, sizeof slash_name, "/%s", search->name);
-        if (consider_at(search, directory, slash_name) || look_in_store(search, directory))
+        if (file_search_at(&search->files, "%s/%s", directory, search->name) || look_in_store(search, directory) ||
+            file_search_named(&search->files, i, search->name))
             return true;
-        const struct file_index *index = file_policy_index(policy, i);
-        const struct file_index_entry *entries = index ? file_index_find(index, search->name, &count) : NULL;
-        for (size_t k = 0; entries && k < count; k++)
-            if (consider(search, entries[k].path))
-                return true;
     }
     return false;
 }
@@ -269,8 +240,7 @@ static struct cdacq_need need_of(const struct search *search)
 static bool ask_opener(struct search *search)
 {
     const struct cdacq_need need = need_of(search);
-    char path[4096];
-    return file_policy_find(search->policy, &need, path, sizeof path) && consider(search, path);
+    return file_search_ask(&search->files, &need);
 }
 
 /* Copies an accepted PDB of the snapshot, so that the module owns its bytes. Returns why that failed, or NULL. */
@@ -345,7 +315,7 @@ static const char *path_beside(const struct search *search)
 /* Looks for a PDB in all places, in the order that cdacq/source.h gives. */
 static bool look_for(struct search *search)
 {
-    const struct file_policy *policy = search->policy;
+    const struct file_policy *policy = search->files.policy;
     const struct mapping *mapping = target_mapping_at(search->target, search->file->image.base);
     const char *beside = path_beside(search);
     if (look_in_target(search) || ask_opener(search))
@@ -358,11 +328,10 @@ static bool look_for(struct search *search)
     const char *local = mapping && mapping->file ? mapping->file->local_path : NULL;
     if (local && consider_beside(search, "", local))
         return true;
-    char root[64] = "";
-    if (search->target->kind == CDACQ_TARGET_PROCESS)
-        snprintf(root, sizeof root, "/proc/%d/root", search->target->pid);
-    return beside && !policy->no_own_paths && !(local && is_below(local, root, beside)) &&
-           consider_beside(search, root, beside);
+    char own_root[32];
+    file_search_own_root(search->target, own_root);
+    return beside && !policy->no_own_paths && !(local && is_below(local, own_root, beside)) &&
+           consider_beside(search, own_root, beside);
 }
 
 /* Whether a name is not a path, so that it cannot lead out of a folder. */
@@ -425,7 +394,7 @@ static void describe_missing(struct search *search)
     else
         snprintf(why, WHY_SIZE, "%.120s is needed for source lines and was not found (symbol server key %.280s)", name,
                  key);
-    file_policy_describe(search->policy, &need, why, WHY_SIZE);
+    file_policy_describe(search->files.policy, &need, why, WHY_SIZE);
 }
 
 static char *symbol_key(const char *name, const char *key)
@@ -512,9 +481,9 @@ const struct source_file *source_file_get(struct source_file_list *list, struct 
     if (!file)
         return NULL;
     file->image = image;
-    struct search search = {.list = list,
+    struct search search = {.files = {policy, consider},
+                            .list = list,
                             .target = target,
-                            .policy = policy,
                             .debug = &debug,
                             .module_path = path_of(target, module),
                             .file = file};

@@ -4,6 +4,7 @@
 
 #include "formats/compression/unpacker.h"
 #include "formats/dwarf_cursor.h"
+#include "target/file_search.h"
 #include "target/mapped_path.h"
 #include "util/text.h"
 
@@ -56,8 +57,8 @@ uint8_t *debug_data_open(const struct elf_file *file, struct work *work, size_t 
 /* ---- Separate files ---- */
 
 struct search {
+    struct file_search files;
     const struct image *image;
-    struct file_policy *policy;
     const char *link; /* the name in .gnu_debuglink; NULL where there is none */
     uint32_t checksum;
     struct file_candidate *found;
@@ -106,72 +107,54 @@ static bool has_symbols(const struct elf_file *elf)
     return false;
 }
 
-/* Accepts the file at `path` if it belongs to the image and has symbols. */
-static bool consider(struct search *search, const char *path)
+/* Accepts a file that belongs to the image and has symbols. */
+static bool consider(struct file_search *files, const char *path, struct file_candidate *candidate)
 {
-    struct file_candidate candidate = {0};
+    struct search *search = (struct search *)files;
     struct elf_file elf;
-    if (!file_candidate_open(&candidate, path, search->policy->pread))
-        return false;
-    struct bytes bytes = bytes_of_buffer(candidate.bytes, candidate.size);
+    struct bytes bytes = bytes_of_buffer(candidate->bytes, candidate->size);
+    (void)path;
     bool accepted = elf_file_open(&bytes, &elf) && has_symbols(&elf);
     if (accepted && search->image->build_id_size)
         accepted = compare_build_id(&elf, search->image) == 1;
     else if (accepted)
-        accepted = search->link && candidate.size <= DEBUG_CHECKSUM_MAX &&
-                   work_take_bytes(&search->image->file->target->work, SUMMING * candidate.size) &&
-                   checksum_of(candidate.bytes, candidate.size) == search->checksum;
+        accepted = search->link && candidate->size <= DEBUG_CHECKSUM_MAX &&
+                   work_take_bytes(&search->image->file->target->work, SUMMING * candidate->size) &&
+                   checksum_of(candidate->bytes, candidate->size) == search->checksum;
     if (accepted)
-        *search->found = candidate;
-    else
-        file_candidate_close(&candidate);
+        *search->found = file_candidate_take(candidate);
     return accepted;
 }
 
-static bool consider_at(struct search *search, const char *root, const char *directory, const char *name)
+/*
+ * Below the root of a file system: by build-id, and by name in the directories that GDB defines for the file at
+ * `beside`, which is NULL where no path of it is known.
+ */
+static bool look_below(struct search *search, const char *root, const char *beside, const char *by_id)
 {
-    char path[4096];
-    return snprintf(path, sizeof path, "%s%s/%s", root, directory, name) < (int)sizeof path && consider(search, path);
-}
-
-/* Below the root of a file system: by build-id, and by name in the directories that GDB defines. */
-static bool look_below(struct search *search, const char *root, const char *directory, const char *by_id)
-{
-    char sub[4096];
-    if (by_id[0] && consider_at(search, root, "/usr/lib/debug/.build-id", by_id))
+    if (by_id[0] && file_search_at(&search->files, "%s/usr/lib/debug/.build-id/%s", root, by_id))
         return true;
-    if (!search->link || !directory)
+    if (!search->link || !beside)
         return false;
+    int folder = (int)(path_basename(beside) - beside);
     static const struct {
         const char *before, *after;
     } forms[] = {{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
     for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-        if (snprintf(sub, sizeof sub, "%s%s%s", forms[i].before, directory, forms[i].after) < (int)sizeof sub &&
-            consider_at(search, root, sub, search->link))
-            return true;
-    return false;
-}
-
-static bool consider_named(struct search *search, const struct file_index *index, const char *name)
-{
-    size_t count;
-    const struct file_index_entry *entries = file_index_find(index, name, &count);
-    for (size_t i = 0; i < count; i++)
-        if (consider(search, entries[i].path))
+        if (file_search_at(&search->files, "%s%s%.*s%s/%s", root, forms[i].before, folder, beside, forms[i].after,
+                           search->link))
             return true;
     return false;
 }
 
 static bool look_in_modules(struct search *search, const char *by_id)
 {
-    struct file_policy *policy = search->policy;
+    struct file_policy *policy = search->files.policy;
     bool found = false;
     pthread_mutex_lock(&policy->lock);
-    for (size_t i = 0; !found && policy->module_paths && policy->module_paths[i]; i++) {
-        const struct file_index *index = file_policy_index(policy, i);
-        found = index && ((by_id[0] && consider_named(search, index, by_id + 3)) ||
-                          (search->link && consider_named(search, index, search->link)));
-    }
+    for (size_t i = 0; !found && policy->module_paths && policy->module_paths[i]; i++)
+        found = (by_id[0] && file_search_named(&search->files, i, by_id + 3)) ||
+                (search->link && file_search_named(&search->files, i, search->link));
     pthread_mutex_unlock(&policy->lock);
     return found;
 }
@@ -196,30 +179,23 @@ bool debug_file_open(const struct image *image, const struct elf_file *file, str
     if (!mapped || !mapped->policy)
         return false;
     struct file_policy *policy = mapped->policy;
-    struct search search = {.image = image, .policy = policy, .found = ret};
-    char hex[2 * BUILD_ID_MAX + 1], by_id[sizeof hex + sizeof "/.debug"] = "", directory[4096];
+    struct search search = {.files = {policy, consider}, .image = image, .found = ret};
+    char hex[2 * BUILD_ID_MAX + 1], by_id[sizeof hex + sizeof "/.debug"] = "";
     text_hex(hex, image->build_id, image->build_id_size);
     if (image->build_id_size > 1)
         snprintf(by_id, sizeof by_id, "%.2s/%s.debug", hex, hex + 2);
     read_link(&search, file);
-    /* The directory in the target; its file's where it was found elsewhere. */
-    snprintf(directory, sizeof directory, "%.*s", (int)(path_basename(mapped->path) - mapped->path), mapped->path);
+    const char *path = mapped_path_is_file(mapped->path) ? mapped->path : NULL;
     for (char **root = policy->sysroots; root && *root; root++)
-        if (look_below(&search, *root, mapped_path_is_file(mapped->path) ? directory : NULL, by_id))
+        if (look_below(&search, *root, path, by_id))
             return true;
     if (look_in_modules(&search, by_id))
         return true;
-    if (mapped->local_path) {
-        snprintf(directory, sizeof directory, "%.*s", (int)(path_basename(mapped->local_path) - mapped->local_path),
-                 mapped->local_path);
-        if (look_below(&search, "", directory, policy->no_own_paths ? "" : by_id))
-            return true;
-    } else if (!policy->no_own_paths && look_below(&search, "", NULL, by_id)) {
+    if (look_below(&search, "", mapped->local_path, policy->no_own_paths ? "" : by_id))
         return true;
-    }
     if (!policy->fetch_debug_file || !image->build_id_size)
         return false;
     CLEANUP_FREE char *fetched =
         policy->fetch_debug_file(policy->fetch_context, mapped->path, image->build_id, image->build_id_size);
-    return fetched && consider(&search, fetched);
+    return fetched && file_search_at(&search.files, "%s", fetched);
 }
