@@ -122,24 +122,25 @@ static const char *refuse(const struct pe_debug *debug, const struct file_candid
 
 /* ---- Candidates ---- */
 
-static const char too_many[] = "the PDBs of other modules take 1 GiB already";
-
-/* Charges memory to the list. False if that exceeds the bound. Needs the lock. */
-static bool charge(struct source_file_list *list, size_t size)
+/* Takes memory for a PDB. Returns NULL, or why it cannot be had. Needs the lock. */
+static const char *take_memory(struct search *search, size_t size)
 {
+    struct source_file_list *list = search->list;
     if (size > ALLOCATED_MAX - list->allocated)
-        return false;
+        return "the PDBs of other modules take 1 GiB already";
+    if (!work_take_memory(&search->target->work, size))
+        return "the bound on memory was reached";
     list->allocated += size;
-    return true;
+    return NULL;
 }
 
-/* Charges decompressed bytes to the list, because a PDB that is refused has cost time, too. */
-static bool charge_unpacked(struct search *search, size_t size)
+/* Takes memory for a PDB in the image. It is not returned, because a PDB that is refused has cost time, too. */
+static const char *take_unpacked(struct search *search, size_t size)
 {
     pthread_mutex_lock(&search->files.policy->lock);
-    bool charged = charge(search->list, size) && work_take_memory(&search->target->work, size);
+    const char *reason = take_memory(search, size);
     pthread_mutex_unlock(&search->files.policy->lock);
-    return charged;
+    return reason;
 }
 
 /* The same as refuse(), with the checksum. */
@@ -167,8 +168,8 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
     struct source_file *file = search->file;
     char printable[160];
     const char *reason = refuse_file(search, candidate);
-    if (!reason && candidate->owned && !charge(search->list, (size_t)candidate->size))
-        reason = too_many;
+    if (!reason && candidate->owned)
+        reason = take_memory(search, (size_t)candidate->size);
     if (reason)
         snprintf(search->why, sizeof search->why, "%s is not the PDB of %s: %s",
                  error_printable(printable, sizeof printable, path), search->module_name, reason);
@@ -247,13 +248,12 @@ static bool ask_opener(struct search *search)
 static const char *copy_accepted(struct search *search, struct file_candidate *candidate)
 {
     struct source_file *file = search->file;
-    struct work *work = &search->target->work;
     size_t size = (size_t)candidate->size;
-    if (!charge(search->list, size))
-        return too_many;
-    bool taken = work_take_memory(work, size);
-    const char *reason = taken ? "out of memory" : too_many;
-    if (taken && (candidate->owned = malloc(size))) {
+    const char *reason = take_memory(search, size);
+    if (reason)
+        return reason;
+    reason = "out of memory";
+    if ((candidate->owned = malloc(size))) {
         memcpy(candidate->owned, candidate->bytes, size);
         candidate->bytes = candidate->owned;
         reason = refuse(search->debug, candidate, &file->pdb); /* opens it in the copy */
@@ -265,8 +265,7 @@ static const char *copy_accepted(struct search *search, struct file_candidate *c
     }
     free(candidate->owned);
     search->list->allocated -= size;
-    if (taken)
-        work_return_memory(work, size);
+    work_return_memory(&search->target->work, size);
     return reason;
 }
 
@@ -361,12 +360,11 @@ static bool take_embedded(struct search *search, const struct module *module)
         return false;
     }
     char reason[200];
-    const char *refused = NULL;
-    bool charged = charge_unpacked(search, debug->embedded_pdb_size);
-    CLEANUP_FREE uint8_t *bytes = charged ? malloc(debug->embedded_pdb_size) : NULL;
+    const char *refused = take_unpacked(search, debug->embedded_pdb_size);
+    CLEANUP_FREE uint8_t *bytes = refused ? NULL : malloc(debug->embedded_pdb_size);
     struct file_candidate candidate = {.bytes = bytes, .size = debug->embedded_pdb_size};
     if (!bytes)
-        refused = charged ? "out of memory" : too_many;
+        refused = refused ? refused : "out of memory";
     else if (!inflate_raw(packed, debug->embedded_size, bytes, debug->embedded_pdb_size, reason, sizeof reason))
         refused = reason;
     else

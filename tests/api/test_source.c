@@ -188,6 +188,23 @@ START_TEST(a_pdb_is_read_where_files_are_not_mapped)
 }
 END_TEST
 
+/* A PDB in allocated memory counts among what the target keeps. */
+START_TEST(a_pdb_that_is_read_takes_memory)
+{
+    uint64_t taken[2];
+    make_process("pdb/Lines.dll");
+    write_file("app/Lines.pdb", pdb, pdb_size);
+    const struct cdacq_options options = {.size = sizeof options, .memory_max = 64 * 1024 * 1024};
+    for (int i = 0; i < 2; i++) {
+        open_process(CARRIER_CORE_PREAD, &options);
+        target->policy.pread = i; /* of files; the core is open */
+        check_lines();
+        taken[i] = target->target->work.memory;
+    }
+    ck_assert_uint_eq(taken[1] - taken[0], pdb_size);
+}
+END_TEST
+
 START_TEST(lines_come_from_the_embedded_pdb)
 {
     make_process("pdb/Embedded.dll");
@@ -553,6 +570,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, lines_come_from_the_pdb_beside_the_module);
     tcase_add_test(tc, a_pdb_is_read_where_files_are_not_mapped);
+    tcase_add_test(tc, a_pdb_that_is_read_takes_memory);
     tcase_add_loop_test(tc, lines_come_from_the_embedded_pdb, CARRIER_MEMORY, CARRIER_CORE_PREAD + 1);
     tcase_add_test(tc, an_embedded_pdb_that_is_damaged_is_not_used);
     tcase_add_test(tc, an_embedded_pdb_without_its_mark_is_told);
