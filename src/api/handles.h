@@ -18,7 +18,7 @@
 #include "descriptors/runtime_version.h"
 #include "src/api/debuginfod.h"
 #include "src/api/record_index.h"
-#include "src/api/source_files.h"
+#include "src/api/module_pdbs.h"
 #include "src/api/source_link.h"
 #include "target/threads.h"
 #include "target/native/native_modules.h"
@@ -44,7 +44,7 @@ struct cdacq_target {
     struct execution_manager manager;
     struct cdacq_error problem; /* CDACQ_OPEN_PARTIAL: why no method can be found */
     _Atomic(struct code_map *) code_map;
-    struct source_file_list source_files;     /* under the policy's lock */
+    struct module_pdbs module_pdbs;           /* under the policy's lock */
     _Atomic(struct target_process *) process; /* NULL until first needed */
     struct threads snapshot_threads;          /* of a recording target: those that a snapshot will hold */
     uint64_t snapshot_stacks;                 /* bytes of stacks that were looked at for it */

@@ -137,7 +137,7 @@ static size_t list_pdbs(struct cdacq_target *handle, struct core_writer_pdb ret[
     uint64_t total = 0;
     size_t kept = 0;
     pthread_mutex_lock(&handle->policy.lock);
-    size_t count = source_files_list(&handle->source_files, files, SNAPSHOT_PDBS_MAX);
+    size_t count = module_pdbs_list(&handle->module_pdbs, files, SNAPSHOT_PDBS_MAX);
     pthread_mutex_unlock(&handle->policy.lock);
     for (size_t i = 0; i < count; i++) {
         if (files[i].size > SNAPSHOT_PDB_BYTES_MAX - total)

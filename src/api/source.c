@@ -16,18 +16,18 @@ enum cdacq_status cdacq_session_il_offset(struct cdacq_session *session, uint64_
 
 /* Why a managed address has no line. */
 static const char *why_no_line(struct cdacq_session *session, const struct method_record *record,
-                               const struct source_file *file, int32_t il_offset)
+                               const struct module_pdb *pdb, int32_t il_offset)
 {
     if (il_offset == CDACQ_OFFSET_UNKNOWN)
         return record_why_no_il_offset(session, record);
     if (!record->module)
         return record->method.token ? "the method's module is not known" : "the method is dynamic: no PDB describes it";
-    if (!file)
+    if (!pdb)
         return record->module->status < 0
                    ? arena_string(&session->arena, record->module->error.message, strlen(record->module->error.message))
                    : "the module has no image that could name a PDB";
-    if (!file->usable)
-        return file->problem ? file->problem : "out of memory";
+    if (!pdb->usable)
+        return pdb->problem ? pdb->problem : "out of memory";
     if (record->il_replaced)
         return "its IL was replaced while the process ran (hot reload or a profiler), and the PDB is of the old one";
     if (record->source_cut)
@@ -52,13 +52,13 @@ enum cdacq_status cdacq_session_source_at(struct cdacq_session *session, uint64_
         }
         return CDACQ_NOT_MANAGED;
     }
-    const struct source_file *file = session_source_file(session, record->module);
+    const struct module_pdb *pdb = session_module_pdb(session, record->module);
     const struct source_point *point = record_source_point(record, method.il_offset);
     struct cdacq_source source = {
         .size = sizeof source, .il_offset = method.il_offset, .verified = method.module_verified};
-    if (file && file->usable) {
-        source.pdb = file->path;
-        source.pdb_embedded = file->embedded;
+    if (pdb && pdb->usable) {
+        source.pdb = pdb->path;
+        source.pdb_embedded = pdb->embedded;
     }
     if (point) {
         source.file = point->document->file;
@@ -68,7 +68,7 @@ enum cdacq_status cdacq_session_source_at(struct cdacq_session *session, uint64_
         source.end_line = point->end_line;
         source.end_column = point->end_column;
     } else {
-        source.problem = why_no_line(session, record, file, method.il_offset);
+        source.problem = why_no_line(session, record, pdb, method.il_offset);
     }
     sized_copy(ret, &source, sizeof source);
     return CDACQ_OK;
@@ -94,18 +94,18 @@ enum cdacq_status cdacq_session_visit_pdbs(struct cdacq_session *session,
         if (!reader_try_copy(&session->reader.raw, base, magic, sizeof magic) || memcmp(magic, "MZ", 2) != 0)
             continue;
         const struct module *module = module_cache_get_image(&session->modules, base);
-        const struct source_file *file = session_source_file(session, module);
-        if (!file)
+        const struct module_pdb *pdb = session_module_pdb(session, module);
+        if (!pdb)
             continue;
         struct cdacq_pdb_info info = {
             .size = sizeof info,
             .module = mapped->path,
             .base = base,
-            .key = file->key,
-            .path = file->path,
-            .embedded = file->embedded,
-            .refused = file->refused,
-            .problem = file->problem,
+            .key = pdb->symbol_key,
+            .path = pdb->path,
+            .embedded = pdb->embedded,
+            .refused = pdb->refused,
+            .problem = pdb->problem,
         };
         if (visit(&info, context))
             return CDACQ_STOPPED;

@@ -18,21 +18,21 @@ enum {
 };
 
 struct module_source {
-    const struct source_file *file;
+    const struct module_pdb *pdb;
     struct source_link link;
     const struct source_document **documents; /* by rid; NULL until first needed */
 };
 
-static struct source_key module_source_key(struct module_source *const *source)
+static struct image_key module_source_key(struct module_source *const *source)
 {
-    return (*source)->file->image;
+    return (*source)->pdb->image;
 }
 
 /* Stands for a document whose name makes no sense, or that is beyond the bound. */
 static const struct source_document no_document;
 
-DEFINE_HASH_TABLE_FUNCTIONS(module_sources, struct module_source *, struct source_key, module_source_key,
-                            hash_source_key, equal_source_keys);
+DEFINE_HASH_TABLE_FUNCTIONS(module_sources, struct module_source *, struct image_key, module_source_key, hash_image_key,
+                            equal_image_keys);
 
 void session_sources_deinit(struct cdacq_session *session)
 {
@@ -44,30 +44,30 @@ void session_sources_deinit(struct cdacq_session *session)
     module_sources_deinit(&session->sources);
 }
 
-const struct source_file *session_source_file(struct cdacq_session *session, const struct module *module)
+const struct module_pdb *session_module_pdb(struct cdacq_session *session, const struct module *module)
 {
     struct cdacq_target *target = session->target;
     return module && module->base && module->status >= 0
-               ? source_file_get(&target->source_files, target->target, &target->policy, module)
+               ? module_pdbs_get(&target->module_pdbs, target->target, &target->policy, module)
                : NULL;
 }
 
 /* The session's view of a PDB that is usable, or NULL. */
 static struct module_source *source_of(struct cdacq_session *session, const struct module *module)
 {
-    struct module_source **known = module ? module_sources_find(&session->sources, source_key_of(module)) : NULL;
+    struct module_source **known = module ? module_sources_find(&session->sources, image_key_of(module)) : NULL;
     if (known)
         return *known;
-    const struct source_file *file = session_source_file(session, module);
-    struct module_source *source = file && file->usable ? calloc(1, sizeof *source) : NULL;
+    const struct module_pdb *pdb = session_module_pdb(session, module);
+    struct module_source *source = pdb && pdb->usable ? calloc(1, sizeof *source) : NULL;
     if (!source)
         return NULL;
     const uint8_t *json;
-    size_t size, rows = metadata_row_count(&file->pdb.metadata, METADATA_DOCUMENT);
-    source->file = file;
+    size_t size, rows = metadata_row_count(&pdb->tables.metadata, METADATA_DOCUMENT);
+    source->pdb = pdb;
     source->documents = calloc(rows + 1, sizeof(struct source_document *)); /* no more than the PDB's rows take */
     if (source->documents && module_sources_insert(&session->sources, source, NULL)) {
-        if (portable_pdb_custom(&file->pdb, metadata_token(METADATA_MODULE, 1), portable_pdb_source_link, &json,
+        if (portable_pdb_custom(&pdb->tables, metadata_token(METADATA_MODULE, 1), portable_pdb_source_link, &json,
                                 &size) >= 0 &&
             json)
             source_link_init(&source->link, json, size);
@@ -95,7 +95,7 @@ static const struct source_document *make_document(struct cdacq_session *session
     struct source_document *document = NULL;
     struct work *work = &session->target->target->work;
     if (DOCUMENT_OVERHEAD <= DOCUMENT_BYTES_MAX - session->source_document_bytes && work_left(work) &&
-        portable_pdb_document_name(&source->file->pdb, rid, &name) >= 0 && name.length &&
+        portable_pdb_document_name(&source->pdb->tables, rid, &name) >= 0 && name.length &&
         work_take_bytes(work, name.length * 8 + source_link_price(&source->link, name.length))) {
         source_link_url(&source->link, name.data, name.length, &url);
         size_t bytes = DOCUMENT_OVERHEAD + name.length + url.length;
@@ -117,7 +117,7 @@ static const struct source_document *make_document(struct cdacq_session *session
 static const struct source_document *document_of(struct cdacq_session *session, struct module_source *source,
                                                  uint32_t rid)
 {
-    if (rid > metadata_row_count(&source->file->pdb.metadata, METADATA_DOCUMENT))
+    if (rid > metadata_row_count(&source->pdb->tables.metadata, METADATA_DOCUMENT))
         return NULL;
     if (!source->documents[rid])
         source->documents[rid] = make_document(session, source, rid);
@@ -163,7 +163,7 @@ void record_read_source(struct cdacq_session *session, struct method_record *rec
     uint32_t rid = metadata_rid(record->method.token);
     struct module_source *source = rid && record->il_point_count ? source_of(session, record->module) : NULL;
     record->il_replaced = source && is_il_replaced(session, record);
-    if (!source || record->il_replaced || portable_pdb_points(&source->file->pdb, rid, &points) < 0)
+    if (!source || record->il_replaced || portable_pdb_points(&source->pdb->tables, rid, &points) < 0)
         return;
     record->source_cut = !charge_points(session, &points);
     size_t count = record->source_cut ? 0 : count_points(points), total = session->source_point_total + count;
@@ -174,7 +174,7 @@ void record_read_source(struct cdacq_session *session, struct method_record *rec
         return;
     record->source_points = to;
     record->source_point_count = (uint32_t)count;
-    record->source_unverified = source->file->unverified;
+    record->source_unverified = source->pdb->unverified;
     session->source_point_total = total;
     while (sequence_points_next(&points, &point))
         if (!sequence_point_is_hidden(&point))

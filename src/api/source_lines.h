@@ -20,7 +20,7 @@ struct source_point {
 };
 
 /* The PDB of a module, usable or not. NULL if the module has no image, or when out of memory. */
-const struct source_file *session_source_file(struct cdacq_session *session, const struct module *module);
+const struct module_pdb *session_module_pdb(struct cdacq_session *session, const struct module *module);
 
 /* The last point at or before an IL offset that is not hidden. NULL if there is none, or its file is not known. */
 const struct source_point *record_source_point(const struct method_record *record, int32_t il_offset);

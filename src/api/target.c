@@ -81,7 +81,7 @@ void cdacq_target_close(struct cdacq_target *target)
     if (!target)
         return;
     code_map_free(atomic_load_explicit(&target->code_map, memory_order_acquire));
-    source_files_deinit(&target->source_files);
+    module_pdbs_deinit(&target->module_pdbs);
     execution_manager_deinit(&target->manager);
     descriptor_deinit(&target->descriptor);
     runtimes_deinit(&target->runtimes);
@@ -218,7 +218,7 @@ static enum cdacq_status choose_runtime(struct cdacq_target *target, const struc
     if (runtime->has_image && target->target->kind != CDACQ_TARGET_CORE)
         target->target->elf_machine = runtime->image.machine;
     text_hex(target->build_id, runtime->image.build_id, runtime->image.build_id_size);
-    target->source_files.runtime_path = runtime->image.path;
+    target->module_pdbs.runtime_path = runtime->image.path;
     status = runtime->has_image ? supplement_find(&runtime->image, &runtime->supplement, err) : CDACQ_OK;
     if (status < 0 || runtime->descriptor_address || runtime->supplement.root)
         return status;

@@ -66,9 +66,9 @@ const struct method_record *method_record_at(struct cdacq_session *session, uint
     struct method_record *record = session_record(session, range, part);
     if (!record || !with_lines || record->has_il_map)
         return record;
-    const struct source_file *file = session_source_file(session, record->module);
+    const struct module_pdb *pdb = session_module_pdb(session, record->module);
     struct code_block block;
-    if (file && file->usable && method_block(session, address, &block)) {
+    if (pdb && pdb->usable && method_block(session, address, &block)) {
         record_read_il_map(session, record, &block);
         record_read_source(session, record);
     }

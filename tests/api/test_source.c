@@ -459,7 +459,7 @@ START_TEST(refused_pdbs_of_a_snapshot_take_no_memory)
     add_note(pdb, pdb_size);
     check_lines();
     ck_assert(source_at(0).pdb_embedded);
-    ck_assert_uint_eq(target->source_files.allocated, pdb_size);
+    ck_assert_uint_eq(target->module_pdbs.budget.memory, pdb_size);
     close_target();
     free(other);
 }
@@ -470,9 +470,9 @@ START_TEST(a_pdb_of_a_snapshot_that_is_not_used_has_a_reason)
     make_process("pdb/Lines.dll");
     open_process(CARRIER_MEMORY, NULL);
     add_note(pdb, pdb_size);
-    target->source_files.allocated = 1024 * 1024 * 1024;
+    target->module_pdbs.budget.memory = 1024 * 1024 * 1024;
     check_no_line("the snapshot's PDB of Lines.dll: the PDBs of other modules take 1 GiB already");
-    ck_assert_uint_eq(target->source_files.allocated, 1024 * 1024 * 1024);
+    ck_assert_uint_eq(target->module_pdbs.budget.memory, 1024 * 1024 * 1024);
 }
 END_TEST
 

@@ -1,0 +1,192 @@
+#include "src/api/module_pdbs.h"
+
+#include <stdio.h>
+
+#include "src/api/pdb_search.h"
+#include "util/error.h"
+#include "util/inflate.h"
+
+enum {
+    PACKED_MAX = 64 * 1024 * 1024,    /* of an embedded PDB, compressed */
+    UNPACKED_MAX = 256 * 1024 * 1024, /* and decompressed */
+};
+
+static struct image_key key_of_pdb(struct module_pdb *const *pdb)
+{
+    return (*pdb)->image;
+}
+
+DEFINE_HASH_TABLE_FUNCTIONS(pdb_table, struct module_pdb *, struct image_key, key_of_pdb, hash_image_key,
+                            equal_image_keys);
+
+static void pdb_destroy(struct module_pdb *pdb)
+{
+    if (!pdb)
+        return;
+    file_candidate_close(&pdb->content);
+    free(pdb->path);
+    free(pdb->symbol_key);
+    free(pdb->problem);
+    free(pdb);
+}
+
+void module_pdbs_deinit(struct module_pdbs *pdbs)
+{
+    for (struct module_pdb **pdb = NULL; (pdb = pdb_table_next(&pdbs->table, pdb));)
+        pdb_destroy(*pdb);
+    pdb_table_deinit(&pdbs->table);
+}
+
+size_t module_pdbs_list(const struct module_pdbs *pdbs, struct file_candidate *ret, size_t room)
+{
+    size_t count = 0;
+    for (struct module_pdb **pdb = NULL; count < room && (pdb = pdb_table_next(&pdbs->table, pdb));)
+        if ((*pdb)->usable && !(*pdb)->is_in_image)
+            ret[count++] = (struct file_candidate){.bytes = (*pdb)->content.bytes, .size = (*pdb)->content.size};
+    return count;
+}
+
+/* Takes memory for a PDB in the image. It is not returned, because a PDB that is refused has cost time, too. */
+static const char *take_unpacked(struct pdb_search *search, size_t size)
+{
+    pthread_mutex_lock(&search->files.policy->lock);
+    const char *reason = pdb_budget_take_memory(search->budget, &search->target->work, size);
+    pthread_mutex_unlock(&search->files.policy->lock);
+    return reason;
+}
+
+/* Decompresses the PDB in the image and uses it. If that fails, `why` has the reason. */
+static void use_embedded(struct pdb_search *search, const struct module *module)
+{
+    const struct pe_debug *debug = search->debug;
+    struct module_pdb *pdb = search->pdb;
+    char *why = search->why, reason[200];
+    if (debug->embedded_size > PACKED_MAX || debug->embedded_pdb_size > UNPACKED_MAX) {
+        snprintf(why, sizeof search->why, "%s: its embedded PDB is larger than 64 MiB, or 256 MiB decompressed",
+                 search->module_name);
+        return;
+    }
+    const void *packed = bytes_window(&module->pe.bytes, debug->embedded_offset, debug->embedded_size);
+    if (!packed) {
+        snprintf(why, sizeof search->why, "%s: its embedded PDB is not in the target", search->module_name);
+        return;
+    }
+    const char *refused = take_unpacked(search, debug->embedded_pdb_size);
+    CLEANUP_FREE uint8_t *bytes = refused ? NULL : malloc(debug->embedded_pdb_size);
+    struct file_candidate candidate = {.bytes = bytes, .size = debug->embedded_pdb_size};
+    if (!bytes)
+        refused = refused ? refused : "out of memory";
+    else if (!inflate_raw(packed, debug->embedded_size, bytes, debug->embedded_pdb_size, reason, sizeof reason))
+        refused = reason;
+    else
+        refused = pdb_match_id(debug, &candidate, &pdb->tables);
+    if (refused) {
+        snprintf(why, sizeof search->why, "%s: its embedded PDB: %s", search->module_name, refused);
+        return;
+    }
+    candidate.owned = take_ptr(bytes);
+    pdb->content = candidate;
+    pdb->usable = pdb->embedded = pdb->is_in_image = true;
+}
+
+/* Whether a name is not a path, so that it cannot lead out of a folder. */
+static bool is_plain_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length && length <= PDB_NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static char *symbol_key(const struct pe_debug *debug, const char *name)
+{
+    char key[PE_DEBUG_KEY_SIZE], text[2 * PDB_NAME_MAX + PE_DEBUG_KEY_SIZE + 8];
+    pe_debug_symbol_key(debug, false, key);
+    snprintf(text, sizeof text, "%s/%s/%s", name, key, name);
+    return strdup(text);
+}
+
+/* Reads what the image says of its PDB, in a task of the module's reader. Uses the PDB that is embedded in it. */
+static void read_image(struct pdb_search *search, const struct module *module, struct pe_debug *debug)
+{
+    struct reader *reader = &module->reader->raw;
+    const struct module *failed = *module->failed;
+    *debug = (struct pe_debug){0};
+    reader_begin(reader, FUEL_NAME);
+    if (pe_read_debug(&module->pe, debug) < 0)
+        snprintf(search->why, sizeof search->why, "%s: its debug directory is not in the target, or is damaged",
+                 search->module_name);
+    if (debug->embedded_refused && !debug->embedded_size)
+        snprintf(search->why, sizeof search->why,
+                 "%s: its embedded PDB: its header is damaged, or of an unknown version", search->module_name);
+    else if (debug->incomplete && !debug->has_pdb && !debug->embedded_size)
+        snprintf(search->why, sizeof search->why, "%s: what its debug directory names is not in the target",
+                 search->module_name);
+    if (debug->has_pdb && is_plain_name(pe_debug_pdb_name(debug))) {
+        search->name = pe_debug_pdb_name(debug);
+        search->pdb->symbol_key = symbol_key(debug, search->name);
+    }
+    if (debug->embedded_size)
+        use_embedded(search, module);
+    search->pdb->unverified = reader_unverified(reader);
+    *module->failed = failed;
+}
+
+/* Finds the PDB of a module whose image was read. Needs the lock. */
+static void find_pdb(struct pdb_search *search)
+{
+    struct module_pdb *pdb = search->pdb;
+    if (pdb->usable || (search->name && pdb_search_run(search)))
+        return;
+    pdb->refused |= search->debug->embedded_size || search->debug->embedded_refused;
+    if (!search->why[0])
+        snprintf(search->why, sizeof search->why, "%s names no PDB", search->module_name);
+    pdb->problem = strdup(search->why);
+}
+
+static const struct module_pdb *known_pdb(struct module_pdbs *pdbs, struct image_key image)
+{
+    struct module_pdb **known = pdb_table_find(&pdbs->table, image);
+    return known ? *known : NULL;
+}
+
+/* The path of the module as the target names it: that of its mapping, or what the runtime says. */
+static const char *path_of(struct target *target, const struct module *module)
+{
+    const struct mapping *mapping = target_mapping_at(target, module->base);
+    if (mapping && mapping->path && mapping->path[0] == '/')
+        return mapping->path;
+    return module->path ? module->path : "a module";
+}
+
+const struct module_pdb *module_pdbs_get(struct module_pdbs *pdbs, struct target *target, struct file_policy *policy,
+                                         const struct module *module)
+{
+    struct pe_debug debug;
+    struct pdb_search search;
+    struct image_key image = image_key_of(module);
+    pthread_mutex_lock(&policy->lock);
+    const struct module_pdb *known = known_pdb(pdbs, image);
+    pthread_mutex_unlock(&policy->lock);
+    if (known)
+        return known;
+    struct module_pdb *pdb = calloc(1, sizeof *pdb);
+    if (!pdb)
+        return NULL;
+    pdb->image = image;
+    pdb_search_init(&search, policy, path_of(target, module));
+    search.target = target;
+    search.budget = &pdbs->budget;
+    search.debug = &debug;
+    search.runtime_path = pdbs->runtime_path;
+    search.pdb = pdb;
+    read_image(&search, module, &debug); /* may look for the image's file, which takes the lock */
+    pthread_mutex_lock(&policy->lock);
+    known = known_pdb(pdbs, image); /* another thread may have been faster */
+    if (!known) {
+        find_pdb(&search);
+        known = pdb_table_insert(&pdbs->table, pdb, NULL) ? pdb : NULL;
+    }
+    pthread_mutex_unlock(&policy->lock);
+    if (known != pdb)
+        pdb_destroy(pdb);
+    return known;
+}

@@ -1,0 +1,27 @@
+/*
+ * pdb_match.h: whether a PDB belongs to an image: it is a portable PDB with the id and, if the image has a SHA-256
+ * checksum, that checksum. Checksums of other kinds are not compared; the id decides then. Source: dotnet/runtime
+ * docs/design/specs/PE-COFF.md, "PDB Checksum Debug Directory Entry".
+ */
+#ifndef CDACQ_API_PDB_MATCH_H
+#define CDACQ_API_PDB_MATCH_H
+
+#include "formats/pe_debug.h"
+#include "formats/portable_pdb/portable_pdb.h"
+#include "src/api/pdb_budget.h"
+#include "target/file_candidate.h"
+
+/*
+ * Both return NULL if the candidate matches, as far as it is compared, and *ret is then open in its bytes; otherwise
+ * they return why not, and *ret is undefined.
+ */
+
+/* Compares the id. That is all that a PDB within the image needs. */
+const char *pdb_match_id(const struct pe_debug *debug, const struct file_candidate *candidate,
+                         struct portable_pdb *ret);
+
+/* Compares the id and the checksum, which takes from the budget and, as work, from the target. */
+const char *pdb_match_file(const struct pe_debug *debug, const struct file_candidate *candidate,
+                           struct pdb_budget *budget, struct work *work, struct portable_pdb *ret);
+
+#endif

@@ -1,0 +1,211 @@
+#include "src/api/pdb_search.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "target/mapped_file.h"
+#include "target/mapped_path.h"
+#include "util/error.h"
+
+/* Uses the file at `path` if it matches. If it does not, `why` has the reason. */
+static bool consider(struct file_search *files, const char *path, struct file_candidate *candidate)
+{
+    struct pdb_search *search = (struct pdb_search *)files;
+    struct module_pdb *pdb = search->pdb;
+    char printable[160];
+    struct work *work = &search->target->work;
+    const char *reason = pdb_match_file(search->debug, candidate, search->budget, work, &pdb->tables);
+    if (!reason && candidate->owned)
+        reason = pdb_budget_take_memory(search->budget, work, (size_t)candidate->size);
+    if (reason)
+        snprintf(search->why, sizeof search->why, "%s is not the PDB of %s: %s",
+                 error_printable(printable, sizeof printable, path), search->module_name, reason);
+    if (reason || !(pdb->path = strdup(path)))
+        return false;
+    pdb->content = file_candidate_take(candidate);
+    pdb->usable = true;
+    return true;
+}
+
+/* In the folder of the file at `path`, below `root`. */
+static bool look_beside(struct pdb_search *search, const char *root, const char *path)
+{
+    int folder = (int)(path_basename(path) - path);
+    return file_search_at(&search->files, "%s%.*s%s", root, folder, path, search->name);
+}
+
+static void change_case(const char *from, int (*change)(int c), char *ret)
+{
+    for (; *from; from++)
+        *ret++ = (char)((unsigned char)*from < 0x80 ? change((unsigned char)*from) : *from);
+    *ret = '\0';
+}
+
+/*
+ * Looks in a directory for NAME/KEY/NAME, in all layouts of symbol stores: digits and name in either case, and FFFFFFFF
+ * or the age.
+ */
+static bool look_in_store(struct pdb_search *search, const char *directory)
+{
+    char lower_name[PDB_NAME_MAX + 1];
+    change_case(search->name, tolower, lower_name);
+    const char *names[] = {search->name, strcmp(lower_name, search->name) != 0 ? lower_name : NULL};
+    for (unsigned by_age = 0; by_age < 2; by_age++) {
+        char keys[3][PE_DEBUG_KEY_SIZE];
+        pe_debug_symbol_key(search->debug, by_age, keys[0]);
+        change_case(keys[0], toupper, keys[1]);
+        change_case(keys[0], tolower, keys[2]);
+        for (size_t i = 0; i < ARRAY_SIZE(names) && names[i]; i++)
+            for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
+                if (file_search_at(&search->files, "%s/%s/%s/%s", directory, names[i], keys[k], names[i]))
+                    return true;
+    }
+    return false;
+}
+
+static bool look_below_modules(struct pdb_search *search)
+{
+    const struct file_policy *policy = search->files.policy;
+    for (size_t i = 0; policy->module_paths && policy->module_paths[i]; i++) {
+        const char *directory = policy->module_paths[i];
+        if (file_search_at(&search->files, "%s/%s", directory, search->name) || look_in_store(search, directory) ||
+            file_search_named(&search->files, i, search->name))
+            return true;
+    }
+    return false;
+}
+
+static struct cdacq_need need_of(const struct pdb_search *search)
+{
+    return (struct cdacq_need){
+        .size = sizeof(struct cdacq_need),
+        .kind = CDACQ_NEED_PDB,
+        .path = search->name,
+        .symbol_key = search->pdb->symbol_key,
+    };
+}
+
+static bool ask_opener(struct pdb_search *search)
+{
+    const struct cdacq_need need = need_of(search);
+    return file_search_ask(&search->files, &need);
+}
+
+/* Copies an accepted PDB of the snapshot, so that the module owns its bytes. Returns why that failed, or NULL. */
+static const char *copy_accepted(struct pdb_search *search, struct file_candidate *candidate)
+{
+    struct module_pdb *pdb = search->pdb;
+    size_t size = (size_t)candidate->size;
+    struct work *work = &search->target->work;
+    const char *reason = pdb_budget_take_memory(search->budget, work, size);
+    if (reason)
+        return reason;
+    reason = "out of memory";
+    if ((candidate->owned = malloc(size))) {
+        memcpy(candidate->owned, candidate->bytes, size);
+        candidate->bytes = candidate->owned;
+        reason = pdb_match_id(search->debug, candidate, &pdb->tables); /* opens it in the copy */
+    }
+    if (!reason) {
+        pdb->content = *candidate;
+        pdb->usable = pdb->embedded = true;
+        return NULL;
+    }
+    free(candidate->owned);
+    pdb_budget_return_memory(search->budget, work, size);
+    return reason;
+}
+
+/* Looks among the PDBs that a snapshot holds. */
+static bool look_in_snapshot(struct pdb_search *search)
+{
+    const struct target_pdbs *pdbs = &search->target->pdbs;
+    for (size_t i = 0; i < pdbs->count; i++) {
+        struct file_candidate candidate = {.bytes = pdbs->items[i].bytes, .size = pdbs->items[i].size};
+        if (pdb_match_id(search->debug, &candidate, &search->pdb->tables))
+            continue;
+        const char *reason = pdb_budget_take_note(search->budget, candidate.size);
+        if (!reason)
+            reason =
+                pdb_match_file(search->debug, &candidate, search->budget, &search->target->work, &search->pdb->tables);
+        if (!reason)
+            reason = copy_accepted(search, &candidate);
+        if (!reason)
+            return true;
+        snprintf(search->why, sizeof search->why, "the snapshot's PDB of %s: %s", search->module_name, reason);
+    }
+    return false;
+}
+
+/* Whether `local` is the path of a target's file below the directory `root`. */
+static bool is_below(const char *local, const char *root, const char *path)
+{
+    size_t length = strlen(root);
+    return strncmp(local, root, length) == 0 && strcmp(local + length, path) == 0;
+}
+
+/*
+ * The path of the file beside which the PDB may be. An assembly that is only in memory has no path, for example because
+ * it was compressed in a single-file application. Its PDB is beside the application. NULL: neither path is known.
+ */
+static const char *path_beside(const struct pdb_search *search)
+{
+    const char *host = search->runtime_path;
+    if (mapped_path_is_file(search->module_path))
+        return search->module_path;
+    return host && mapped_path_is_file(host) ? host : NULL;
+}
+
+static bool look_everywhere(struct pdb_search *search)
+{
+    const struct file_policy *policy = search->files.policy;
+    const struct mapping *mapping = target_mapping_at(search->target, search->pdb->image.base);
+    const char *beside = path_beside(search);
+    if (look_in_snapshot(search) || ask_opener(search))
+        return true;
+    for (char **root = policy->sysroots; beside && root && *root; root++)
+        if (look_beside(search, *root, beside))
+            return true;
+    if (look_below_modules(search))
+        return true;
+    const char *local = mapping && mapping->file ? mapping->file->local_path : NULL;
+    if (local && look_beside(search, "", local))
+        return true;
+    char own_root[32];
+    file_search_own_root(search->target, own_root);
+    return beside && !policy->no_own_paths && !(local && is_below(local, own_root, beside)) &&
+           look_beside(search, own_root, beside);
+}
+
+/* Adds what is missing to `why`, and how to supply it. */
+static void describe_missing(struct pdb_search *search)
+{
+    const struct cdacq_need need = need_of(search);
+    char *why = search->why;
+    size_t length = strlen(why), room = sizeof search->why - length;
+    char name[160], key[300];
+    error_printable(name, sizeof name, search->name);
+    error_printable(key, sizeof key, need.symbol_key ? need.symbol_key : "?"); /* NULL when out of memory */
+    if (length)
+        snprintf(why + length, room, "; wanted: symbol server key %.280s", key);
+    else
+        snprintf(why, room, "%.120s is needed for source lines and was not found (symbol server key %.280s)", name,
+                 key);
+    file_policy_describe(search->files.policy, &need, why, sizeof search->why);
+}
+
+void pdb_search_init(struct pdb_search *search, struct file_policy *policy, const char *module_path)
+{
+    *search = (struct pdb_search){.files = {policy, consider}, .module_path = module_path};
+    error_printable(search->module_name, sizeof search->module_name, path_basename(module_path));
+}
+
+bool pdb_search_run(struct pdb_search *search)
+{
+    bool found = look_everywhere(search);
+    if (!found) {
+        search->pdb->refused = search->why[0];
+        describe_missing(search);
+    }
+    return found;
+}
