@@ -40,8 +40,7 @@ static uint64_t page_size_max(unsigned elf_machine)
 struct search {
     struct file_search files;
     struct mapped_file *file;
-    char *why;
-    size_t why_size;
+    char why[CDACQ_ERROR_MESSAGE_SIZE]; /* why the last candidate was refused; then, what is missing */
 };
 
 /* What the file is called elsewhere. Most searches do without: to find it, the target's memory is read. */
@@ -89,7 +88,7 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
         match = file->policy->compare(file->target, file, candidate, reason, sizeof reason);
     }
     if (match == FILE_DIFFERS)
-        snprintf(search->why, search->why_size, "%s is not the file that was mapped: %s", printable, reason);
+        snprintf(search->why, sizeof search->why, "%s is not the file that was mapped: %s", printable, reason);
     /* Unless it matches, it is no better than a file that was accepted before. */
     bool better = match == FILE_MATCHES || (match == FILE_UNKNOWN && !file->local_path);
     char *local_path = better ? strdup(path) : NULL;
@@ -159,18 +158,16 @@ static void look_for(struct search *search)
         file_search_at(&search->files, "%s", fetched);
 }
 
-/*
- * Describes a missing file: its path, its identity and how to supply it. `why` may already say why a file that was
- * found was refused.
- */
-static void describe_missing(const struct search *search, char *why, size_t why_size)
+/* Adds to `why` what is missing: the path of the file, its identity, and how to supply it. */
+static void describe_missing(struct search *search)
 {
     struct file_need file;
-    size_t length = strlen(why);
+    char *why = search->why;
+    size_t length = strlen(why), room = sizeof search->why - length;
     char path[120], known[300] = "";
     error_printable(path, sizeof path, search->file->path);
     if (!length && !mapped_path_is_file(search->file->path)) {
-        snprintf(why, why_size, "no file has the contents of %s", path);
+        snprintf(why, room, "no file has the contents of %s", path);
         return;
     }
     const struct file_identity *identity = identity_of(search);
@@ -178,22 +175,24 @@ static void describe_missing(const struct search *search, char *why, size_t why_
         snprintf(known, sizeof known, "%.80s%ssymbol server key %.180s", identity->text, identity->text[0] ? ", " : "",
                  identity->key);
     if (length && known[0])
-        snprintf(why + length, why_size - length, "; wanted: %s", known);
+        snprintf(why + length, room, "; wanted: %s", known);
     else if (!length)
-        snprintf(why, why_size, "%s is needed and was not found%s%s%s", path, known[0] ? " (" : "", known,
+        snprintf(why, room, "%s is needed and was not found%s%s%s", path, known[0] ? " (" : "", known,
                  known[0] ? ")" : "");
     describe_need(search, &file);
-    file_policy_describe(search->file->policy, &file.need, why, why_size);
+    file_policy_describe(search->file->policy, &file.need, why, sizeof search->why);
 }
 
-/* Looks for the file everywhere. On failure `why` says what is missing. */
-static void find_file(struct mapped_file *file, char *why, size_t why_size)
+/* Looks for the file everywhere, and notes why there is none. */
+static void find_file(struct mapped_file *file)
 {
-    struct search search = {.files = {file->policy, consider}, .file = file, .why = why, .why_size = why_size};
+    struct search search = {.files = {file->policy, consider}, .file = file};
     if (!ask_opener(&search) && mapped_path_is_file(file->path))
         look_for(&search);
-    if (!file->local_path)
-        describe_missing(&search, why, why_size);
+    if (file->local_path)
+        return;
+    describe_missing(&search);
+    file->problem = strdup(search.why);
 }
 
 bool mapped_file_resolve(struct mapped_file *file)
@@ -204,10 +203,7 @@ bool mapped_file_resolve(struct mapped_file *file)
         return false;
     pthread_mutex_lock(&file->policy->lock);
     if (!atomic_load_explicit(&file->resolved, memory_order_relaxed)) {
-        char why[CDACQ_ERROR_MESSAGE_SIZE] = "";
-        find_file(file, why, sizeof why);
-        if (!file->local_path)
-            file->problem = strdup(why);
+        find_file(file);
         atomic_store_explicit(&file->resolved, true, memory_order_release);
     }
     pthread_mutex_unlock(&file->policy->lock);

@@ -48,10 +48,8 @@ uint8_t *debug_data_open(const struct elf_file *file, struct work *work, size_t 
     unpacker_deinit(&unpacker);
     if (!complete || !work_take_memory(work, size))
         return NULL;
-    uint8_t *ret = unpacked;
-    unpacked = NULL;
     *ret_size = size;
-    return ret;
+    return take_ptr(unpacked);
 }
 
 /* ---- Separate files ---- */
