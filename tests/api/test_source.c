@@ -152,8 +152,19 @@ static void check_lines(void)
     }
 }
 
+/* Whether a PDB was there, but not used, follows from the reason here. */
+static int check_refused(const struct cdacq_pdb_info *info, void *context)
+{
+    if (info->base == image_base) {
+        ck_assert_int_eq(info->refused, info->problem && !strstr(info->problem, " was not found"));
+        ++*(int *)context;
+    }
+    return 0;
+}
+
 static void check_no_line(const char *problem)
 {
+    int listed = 0;
     struct cdacq_method method = {.size = sizeof method};
     struct cdacq_source source = source_at(16);
     ck_assert_ptr_nonnull(source.problem);
@@ -163,6 +174,8 @@ static void check_no_line(const char *problem)
     ck_assert_int_eq(cdacq_session_method_at(session, start, &method, &error), CDACQ_OK);
     ck_assert(!method.line && !method.column && !method.file && !method.source_url && !method.error);
     ck_assert_str_eq(method.name, "Lines.Plain.Add(int, int)");
+    ck_assert_int_eq(cdacq_session_visit_pdbs(session, check_refused, &listed, &error), CDACQ_OK);
+    ck_assert_int_eq(listed, 1);
 }
 
 START_TEST(lines_come_from_the_pdb_beside_the_module)
