@@ -44,6 +44,12 @@ bool file_search_ask(struct file_search *search, const struct cdacq_need *need)
            memchr(path, 0, sizeof path) && consider(search, path);
 }
 
+bool file_search_is_below(const char *local, const char *root, const char *path)
+{
+    size_t length = strlen(root);
+    return strncmp(local, root, length) == 0 && strcmp(local + length, path) == 0;
+}
+
 void file_search_own_root(const struct target *target, char ret[32])
 {
     ret[0] = '\0';

@@ -16,7 +16,7 @@ struct file_search {
     bool (*consider)(struct file_search *search, const char *path, struct file_candidate *candidate);
 };
 
-/* The functions below return true once the search has ended. */
+/* The next three functions return true once the search has ended. */
 
 /* Considers the file at a path, if there is one. A path of 4,096 bytes or more is none. */
 bool file_search_at(struct file_search *search, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -29,5 +29,8 @@ bool file_search_ask(struct file_search *search, const struct cdacq_need *need);
 
 /* What comes before the target's own paths: a running process may have another root directory. "" for other targets. */
 void file_search_own_root(const struct target *target, char ret[32]);
+
+/* Whether `local` is the path of a target's file below the directory `root`. */
+bool file_search_is_below(const char *local, const char *root, const char *path);
 
 #endif

@@ -137,13 +137,6 @@ static bool look_in_snapshot(struct pdb_search *search)
     return false;
 }
 
-/* Whether `local` is the path of a target's file below the directory `root`. */
-static bool is_below(const char *local, const char *root, const char *path)
-{
-    size_t length = strlen(root);
-    return strncmp(local, root, length) == 0 && strcmp(local + length, path) == 0;
-}
-
 /*
  * The path of the file beside which the PDB may be. An assembly that is only in memory has no path, for example because
  * it was compressed in a single-file application. Its PDB is beside the application. NULL: neither path is known.
@@ -173,7 +166,7 @@ static bool look_everywhere(struct pdb_search *search)
         return true;
     char own_root[32];
     file_search_own_root(search->target, own_root);
-    return beside && !policy->no_own_paths && !(local && is_below(local, own_root, beside)) &&
+    return beside && !policy->no_own_paths && !(local && file_search_is_below(local, own_root, beside)) &&
            look_beside(search, own_root, beside);
 }
 

@@ -134,12 +134,12 @@ static bool look_below(struct search *search, const char *root, const char *besi
         return true;
     if (!search->link || !beside)
         return false;
-    int folder = (int)(path_basename(beside) - beside);
+    int folder = (int)(path_basename(beside) - beside); /* with the '/' at its end */
     static const struct {
         const char *before, *after;
-    } forms[] = {{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
+    } forms[] = {{"", ""}, {"", ".debug/"}, {"/usr/lib/debug", ""}};
     for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-        if (file_search_at(&search->files, "%s%s%.*s%s/%s", root, forms[i].before, folder, beside, forms[i].after,
+        if (file_search_at(&search->files, "%s%s%.*s%s%s", root, forms[i].before, folder, beside, forms[i].after,
                            search->link))
             return true;
     return false;
@@ -155,6 +155,24 @@ static bool look_in_modules(struct search *search, const char *by_id)
                 (search->link && file_search_named(&search->files, i, search->link));
     pthread_mutex_unlock(&policy->lock);
     return found;
+}
+
+/*
+ * Where the target itself has debug files, which for a process may be in another file system than ours; then among
+ * ours, and beside the file that stands in for the image's.
+ */
+static bool look_at_own_places(struct search *search, const char *path, const char *by_id)
+{
+    const struct mapped_file *mapped = search->image->file;
+    bool ours = !search->files.policy->no_own_paths;
+    const char *local = mapped->local_path;
+    char root[32];
+    file_search_own_root(mapped->target, root);
+    if (ours && look_below(search, root, path, by_id))
+        return true;
+    if (local && ours && path && file_search_is_below(local, root, path))
+        local = NULL; /* done */
+    return look_below(search, "", local, ours && root[0] ? by_id : "");
 }
 
 /* The name and checksum in .gnu_debuglink. A name with a directory is not followed. */
@@ -189,7 +207,7 @@ bool debug_file_open(const struct image *image, const struct elf_file *file, str
             return true;
     if (look_in_modules(&search, by_id))
         return true;
-    if (look_below(&search, "", mapped->local_path, policy->no_own_paths ? "" : by_id))
+    if (look_at_own_places(&search, path, by_id))
         return true;
     if (!policy->fetch_debug_file || !image->build_id_size)
         return false;

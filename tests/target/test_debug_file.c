@@ -5,8 +5,13 @@
 #include "target/native/debug_file.h"
 
 #include <elf.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
@@ -289,6 +294,54 @@ START_TEST(found_by_name_and_checksum)
 }
 END_TEST
 
+/* Starts a process whose root directory is that of the test. False if that is not permitted. */
+static bool start_elsewhere(pid_t *ret)
+{
+    int ends[2];
+    char byte;
+    ck_assert_int_eq(pipe(ends), 0);
+    *ret = fork();
+    ck_assert_int_ge(*ret, 0);
+    if (!*ret) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if ((chroot(test_dir()) < 0 && (unshare(CLONE_NEWUSER) < 0 || chroot(test_dir()) < 0)) ||
+            write(ends[1], "", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    bool started = read(ends[0], &byte, 1) == 1;
+    close(ends[0]);
+    return started;
+}
+
+/* A container has debug files of its own. */
+START_TEST(found_in_the_root_of_a_process)
+{
+    static const char *const by_id[] = {"usr/lib/debug/.build-id/ab/cd010203040506.debug"};
+    static const char *const by_name[] = {
+        "opt/app/lib.debug",
+        "opt/app/.debug/lib.debug",
+        "usr/lib/debug/opt/app/lib.debug",
+    };
+    pid_t pid;
+    bool started = start_elsewhere(&pid);
+    target.kind = CDACQ_TARGET_PROCESS;
+    target.pid = pid;
+    policy.no_own_paths = false;
+    policy.sysroots = policy.module_paths = NULL;
+    snprintf(local, sizeof local, "/proc/%d/root%s", (int)pid, mapped.path);
+    if (started) {
+        check_places(by_name, ARRAY_SIZE(by_name));
+        set_build_id();
+        check_places(by_id, ARRAY_SIZE(by_id));
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+END_TEST
+
 /* A path of a mapping can be any text of a hostile core. */
 START_TEST(no_path_leads_out_of_a_sysroot)
 {
@@ -358,6 +411,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(separate, setup_separate, teardown_separate);
     tcase_add_test(separate, found_by_build_id);
     tcase_add_test(separate, found_by_name_and_checksum);
+    tcase_add_test(separate, found_in_the_root_of_a_process);
     tcase_add_test(separate, no_path_leads_out_of_a_sysroot);
     tcase_add_test(separate, another_file_is_refused);
     tcase_add_test(separate, a_file_without_symbols_is_refused);
