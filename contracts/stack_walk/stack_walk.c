@@ -204,12 +204,17 @@ static bool go_by_guess(struct stack_walk *walk)
     return true;
 }
 
+/* Whether code of a mapped file may be at an address, as far as is known. */
+static bool is_native(struct stack_walk *walk, uint64_t address)
+{
+    return walk->host.is_native && walk->host.is_native(walk->host.context, address);
+}
+
 /* Whether, as far as is known, no file is mapped at an address and no memory is there. */
 static bool has_no_memory(struct stack_walk *walk, uint64_t address)
 {
     uint8_t byte;
-    return walk->host.is_native && !walk->host.is_native(walk->host.context, address) &&
-           !reader_try_copy(raw(walk), address, &byte, 1);
+    return walk->host.is_native && !is_native(walk, address) && !reader_try_copy(raw(walk), address, &byte, 1);
 }
 
 /*
@@ -397,7 +402,8 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
 
 /*
  * Whether the current frame cannot be a caller, although the last step led to it: the runtime has no code at its
- * address, and the address is on the stack itself, or has neither a mapped file nor memory.
+ * address, and the address is on the stack itself, or has neither a mapped file nor memory. The stack of a signal
+ * handler is often below the thread's own, with libraries between them, so code of a file is never on the stack.
  */
 static bool is_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
@@ -405,7 +411,8 @@ static bool is_nowhere(struct stack_walk *walk, const struct code_at *code)
     bool by_step = walk->by == CDACQ_FRAME_BY_CFI || walk->by == CDACQ_FRAME_BY_UNWIND;
     if (!walk->is_call || !by_step || code->is_known || reader_failed(raw(walk)))
         return false;
-    return (address >= sp_of(walk) && address < walk->thread.stack_base) || has_no_memory(walk, address);
+    bool is_on_stack = address >= sp_of(walk) && address < walk->thread.stack_base && !is_native(walk, address);
+    return is_on_stack || has_no_memory(walk, address);
 }
 
 /* The next frame of a walk that has not ended. */

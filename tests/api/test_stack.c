@@ -527,6 +527,22 @@ START_TEST(a_handler_on_a_stack_further_up)
 }
 END_TEST
 
+/* The stack of a signal handler may be below the libraries, and these below the thread's own stack. */
+START_TEST(a_handler_on_a_stack_below_libraries)
+{
+    ck_assert_uint_lt(stack, native_code);
+    mock_set(mock, thread, "Thread.CachedStackBase", native_code + 0x100000);
+    mock_write_pointer(mock, stack + 0x100, native_code + 0x40);
+    mock_write_pointer(mock, stack + 0x110, stack + 0x400);
+    walk(methods[0], stack + 0x100, true, 0);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_UNWIND, native_code + 0x40, stack + 0x108);
+
+    /* Memory without a file between them may be the stack. */
+    walk(methods[0], stack + 0x110, true, 0);
+    check_frame(1, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_GUESS, stack + 0x400, stack + 0x118);
+}
+END_TEST
+
 START_TEST(arguments)
 {
     struct cdacq_registers registers = {.size = sizeof registers};
@@ -759,6 +775,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, frames_of_arm);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
+    tcase_add_test(tcase, a_handler_on_a_stack_below_libraries);
     tcase_add_test(tcase, arguments);
     tcase_add_test(tcase, threads_of_memory);
     tcase_add_loop_test(tcase, a_thread_that_suspends, 0, 5);
