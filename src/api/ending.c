@@ -220,6 +220,25 @@ static int visit_frame(const struct cdacq_frame *frame, void *context)
     return ending->stack.broken;
 }
 
+/*
+ * Whether an object is of a type. The name of its type may rest on an unconfirmed file, and so does the kind then. If
+ * the name cannot be read, the kind, and with it the text, may be another one.
+ */
+static bool has_type(struct ending *ending, uint64_t object, const char *type)
+{
+    struct cdacq_session *session = ending->session;
+    struct text name = {0};
+    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    unsigned flaws = object ? session_exception_type(session, object, &name) : EXCEPTION_TEXT_MISSING;
+    bool equal = !(flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED) && name.length == strlen(type) &&
+                 memcmp(name.data, type, name.length) == 0;
+    if (object && flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED)
+        ending->end.flaws |= CDACQ_EXCEPTION_MISSING;
+    ending->unverified |= (flaws & EXCEPTION_TEXT_UNCONFIRMED) != 0;
+    text_deinit(&name);
+    return equal;
+}
+
 static int visit_thread(const struct cdacq_thread *thread, void *context)
 {
     struct ending *ending = context;
@@ -233,6 +252,9 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
     const struct walk_machine *machine = walk_machine_find(reader->layout->architecture);
     if (!machine || !thread->thread || !thread_read(reader, thread->thread, &data))
         return 1;
+    /* First, because the frames of an overflow can take all the work that is allowed. */
+    ending->is_overflow =
+        thread->last_thrown_is_fatal && has_type(ending, thread->last_thrown, "System.StackOverflowException");
     call_stack_init(&ending->stack, reader, machine, data.frame);
     if (cdacq_session_visit_frames(ending->session, thread, NULL, 0, visit_frame, ending, NULL) < 0)
         ending->end.flaws |= CDACQ_EXCEPTION_CUT;
@@ -363,20 +385,6 @@ static void find_arguments(struct ending *ending, uint64_t frame)
 
 /* ---- What ended the process ---- */
 
-/* Whether an object is of a type. The name of its type may rest on an unconfirmed file, and so does the kind then. */
-static bool has_type(struct ending *ending, uint64_t object, const char *type)
-{
-    struct cdacq_session *session = ending->session;
-    struct text name = {0};
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    unsigned flaws = object ? session_exception_type(session, object, &name) : EXCEPTION_TEXT_MISSING;
-    bool equal = !(flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED) && name.length == strlen(type) &&
-                 memcmp(name.data, type, name.length) == 0;
-    ending->unverified |= (flaws & EXCEPTION_TEXT_UNCONFIRMED) != 0;
-    text_deinit(&name);
-    return equal;
-}
-
 /*
  * If an exception leaves a method that native code has called (UnmanagedCallersOnly), .NET 9 lets C++ end the process.
  * The frames that threw the exception are gone by then. The last exception of the thread may be another one, which was
@@ -407,7 +415,7 @@ static void classify(struct ending *ending)
         end->kind = !end->exception                                                   ? CDACQ_END_NONE
                     : has_type(ending, end->exception, "System.OutOfMemoryException") ? CDACQ_END_OUT_OF_MEMORY
                                                                                       : CDACQ_END_UNHANDLED;
-    } else if (has_type(ending, thread->last_thrown, "System.StackOverflowException")) {
+    } else if (ending->is_overflow) {
         end->kind = CDACQ_END_STACK_OVERFLOW;
     } else if (end->kind == CDACQ_END_FAIL_FAST) {
         reader_begin(&session->reader.raw, FUEL_LOOKUP);

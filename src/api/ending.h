@@ -38,6 +38,7 @@ struct ending {
     bool has_funclet;   /* a handler is on the stack */
     bool interrupted;   /* managed code faulted, and the stack begins there */
     bool has_source;    /* FailFast was called with a source, which may be missing */
+    bool is_overflow;   /* the fatal exception of the thread is a stack overflow */
     bool unverified;    /* the kind rests on a file that nothing confirms */
     unsigned managed;   /* frames in `first` */
     struct first_frame first[FIRST_FRAMES];
