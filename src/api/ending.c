@@ -432,13 +432,10 @@ static void classify(struct ending *ending)
         end->flaws |= CDACQ_EXCEPTION_INFERRED;
 }
 
-enum cdacq_status ending_find(struct cdacq_session *session, struct ending *ret, struct cdacq_error *err)
+static enum cdacq_status find_ending(struct cdacq_session *session, struct ending *ret, struct cdacq_error *err)
 {
     struct cdacq_target_info facts = {.size = sizeof facts};
     struct cdacq_process_info process = {.size = sizeof process};
-    *ret = (struct ending){.session = session, .end = {.size = sizeof ret->end}};
-    if (!session)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
     enum cdacq_status status = cdacq_target_get_info(session->target, &facts, err);
     if (status >= 0)
         status = cdacq_target_get_process_info(session->target, &process, err);
@@ -452,20 +449,41 @@ enum cdacq_status ending_find(struct cdacq_session *session, struct ending *ret,
     return ret->end.tid ? CDACQ_OK : status;
 }
 
-void ending_deinit(struct ending *ending)
+void session_forget_ending(struct cdacq_session *session)
 {
-    method_list_deinit(&ending->stack.methods);
+    if (session->ending)
+        method_list_deinit(&session->ending->stack.methods);
+    free(session->ending);
+    session->ending = NULL;
+}
+
+enum cdacq_status ending_find(struct cdacq_session *session, struct ending **ret, struct cdacq_error *err)
+{
+    if (!session)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
+    if (!session->ending || session->target->target->kind != CDACQ_TARGET_CORE) {
+        session_forget_ending(session);
+        session->ending = malloc(sizeof *session->ending);
+        if (!session->ending)
+            return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+        *session->ending = (struct ending){.session = session, .end = {.size = sizeof session->ending->end}};
+        enum cdacq_status status = find_ending(session, session->ending, err);
+        if (status < 0) {
+            session_forget_ending(session);
+            return status;
+        }
+    }
+    *ret = session->ending;
+    return CDACQ_OK;
 }
 
 enum cdacq_status cdacq_session_get_end(struct cdacq_session *session, struct cdacq_end *ret, struct cdacq_error *err)
 {
-    struct ending ending;
+    struct ending *ending = NULL;
     enum cdacq_status status = sized_check(ret, "struct cdacq_end", err);
-    if (status < 0)
-        return status;
-    status = ending_find(session, &ending, err);
     if (status >= 0)
-        sized_copy(ret, &ending.end, sizeof ending.end);
-    ending_deinit(&ending);
-    return status < 0 ? status : CDACQ_OK;
+        status = ending_find(session, &ending, err);
+    if (status >= 0)
+        sized_copy(ret, &ending->end, sizeof ending->end);
+    return status;
 }

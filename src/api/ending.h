@@ -46,9 +46,11 @@ struct ending {
     struct cdacq_end end;
 };
 
-/* Fills *ret, also on failure. Fails as cdacq_session_get_end does. */
-enum cdacq_status ending_find(struct cdacq_session *session, struct ending *ret, struct cdacq_error *err);
-void ending_deinit(struct ending *end);
+/*
+ * Sets *ret to what the session keeps until the next call, and of a core for good: the walk of a stack that
+ * has overflowed takes much of the work that is allowed. Fails as cdacq_session_get_end does.
+ */
+enum cdacq_status ending_find(struct cdacq_session *session, struct ending **ret, struct cdacq_error *err);
 
 /* The metadata of the core library, which a type of it leads to. NULL: not known. */
 const struct metadata *ending_core_library(struct cdacq_session *session);

@@ -156,6 +156,7 @@ struct cdacq_session {
     uint64_t mapping_round;               /* of the target, to which `native` belongs */
     struct native_modules *native;        /* created for the first walk of a stack */
     struct cdacq_error native_error;      /* why that is not possible */
+    struct ending *ending;                /* how the process ended, if that was asked */
     uint64_t *stacks_fuel;                /* of all walks while threads are visited; else NULL */
 };
 

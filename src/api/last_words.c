@@ -114,13 +114,23 @@ static void put_methods(struct writer *w, size_t begin, size_t end)
         put_method(w, w->ending->stack.methods.items[i]);
 }
 
+/* What the runtime folds of the stack. If the stack is cut, a repetition ends where it is cut. */
+static struct call_stack_fold find_fold(struct writer *w, unsigned release)
+{
+    struct method_list *methods = &w->ending->stack.methods;
+    bool is_cut = w->flaws & CDACQ_EXCEPTION_CUT && method_list_append(methods, 0);
+    struct call_stack_fold fold = call_stack_find_fold(methods, release < NEW_FOLDS);
+    methods->count -= is_cut;
+    return fold;
+}
+
 static void put_stack(struct writer *w, unsigned release)
 {
     static const char line[] = "--------------------------------\n";
     const struct method_list *methods = &w->ending->stack.methods;
-    struct call_stack_fold fold = call_stack_find_fold(methods, release < NEW_FOLDS);
     char count[64];
     w->flaws |= w->ending->stack.broken ? CDACQ_EXCEPTION_CUT : 0;
+    struct call_stack_fold fold = find_fold(w, release);
     put_methods(w, 0, fold.start);
     if (fold.length) {
         snprintf(count, sizeof count, "%s %zu times:\n", release < NEW_WORDS ? "Repeat" : "Repeated", fold.count);
@@ -210,7 +220,7 @@ enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
                                                  int (*write)(const char *bytes, size_t length, void *context),
                                                  void *context, unsigned *ret_flaws, struct cdacq_error *err)
 {
-    struct ending ending;
+    struct ending *ending;
     if (!write || !ret_flaws)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call, or nowhere to put the flaws");
     if (session)
@@ -218,11 +228,11 @@ enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
     enum cdacq_status status = ending_find(session, &ending, err);
     struct writer *w = status < 0 ? NULL : calloc(1, sizeof *w);
     if (w) {
-        *w = (struct writer){.ending = &ending,
+        *w = (struct writer){.ending = ending,
                              .write = write,
                              .context = context,
                              .names_left = NAMES_MAX,
-                             .unverified = ending.unverified};
+                             .unverified = ending->unverified};
         w->core = ending_core_library(session);
         put_words(w);
         *ret_flaws = w->flaws;
@@ -234,6 +244,5 @@ enum cdacq_status cdacq_session_write_last_words(struct cdacq_session *session,
     } else if (status >= 0) {
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }
-    ending_deinit(&ending);
     return status;
 }

@@ -55,6 +55,7 @@ void cdacq_session_destroy(struct cdacq_session *session)
 {
     if (!session)
         return;
+    session_forget_ending(session);
     session_question_deinit(session);
     native_modules_destroy(session->native);
     session_sources_deinit(session);

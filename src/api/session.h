@@ -9,6 +9,9 @@
 /* Appends Type.ToString() of an exception, printable. Returns its flaws (enum exception_text_flaw). */
 unsigned session_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret);
 
+/* Drops what is kept of how the process ended. */
+void session_forget_ending(struct cdacq_session *session);
+
 /* The map of all code, built on demand. NULL if that fails: look-ups then walk. */
 const struct code_map *session_map(struct cdacq_session *session);
 

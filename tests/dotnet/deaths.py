@@ -43,13 +43,13 @@ Finally FromCatch FromFinally FromCatches Finalizer Deep MissingFunction Missing
 Generic Win32 Com External Culture Loader Unicode Surrogates Controls Huge ManyInner Overriding Printing
 FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFastHuge FailFastOnThread FailFastGeneric
 FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNested FailFastInFilter FailFastReflection FailFastDynamic Assertion
-AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OverflowInCatch OutOfMemory OutOfMemoryThrown OverflowThrown
+AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OverflowOfDynamic OverflowInCatch OutOfMemory OutOfMemoryThrown OverflowThrown
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
 AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 NativeAssertion NativeDoubleFree Waiting WaitingInCatch LoopingInCatch
 """.split()
 SHARE = ["NullReference", "FaultAtLine", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
-         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
+         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowOfDynamic", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
          "NativeAbort", "NativeAssertion",
          "WaitingInCatch"]
 SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled", "NativeDoubleFree",
@@ -158,11 +158,22 @@ def libc_problem(core, kind, words, report):
     return "has words of the runtime" if report["last_words"] or report["exception"] else None
 
 
+def bounded_problem(core):
+    """Frames that take all the work that is allowed: they are still those of an overflow, and are still folded."""
+    for steps in ["26000000", "30000000", "40000000"]:
+        brief = subprocess.run([exceptions.TOOL, "report", "--brief", "--work-max", steps, core], capture_output=True, check=False)
+        if b"Fatal error" in brief.stdout or brief.stdout.count(b"   at ") > 100:
+            return f"has another text after {steps} steps"
+    return None
+
+
 def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
     if way == "ThrownInCallback" and runtime.startswith("9."):
         return terminated_problem(core, whole)
+    if way == "OverflowOfDynamic" and (problem := bounded_problem(core)):
+        return problem
     if way in OF_LIBC:
         return libc_problem(core, kind, words, whole)
     nested = nested_problem(way, runtime, os.path.dirname(core), whole)

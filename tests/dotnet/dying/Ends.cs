@@ -1,4 +1,5 @@
 // Ends that are no unhandled exceptions.
+using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
@@ -174,6 +175,19 @@ static unsafe class Ends
         byte* bytes = stackalloc byte[3 << 20];
         bytes[0] = 1;
         return Huge(depth + 1) + bytes[depth & 3];
+    }
+
+    /// <summary>Optimized code with the smallest frames: half a million fit on the main thread's stack.</summary>
+    public static void OverflowOfDynamic()
+    {
+        var method = new DynamicMethod("Recurse", typeof(int), [typeof(int)], typeof(Deaths).Module);
+        ILGenerator code = method.GetILGenerator();
+        code.Emit(OpCodes.Ldarg_0);
+        code.Emit(OpCodes.Call, method);
+        code.Emit(OpCodes.Ldc_I4_1);
+        code.Emit(OpCodes.Add);
+        code.Emit(OpCodes.Ret);
+        Console.WriteLine(method.CreateDelegate<Func<int, int>>()(1));
     }
 
     public static void OutOfMemory()
