@@ -91,10 +91,11 @@ static inline bool report_wait_is_bounded(const struct cdacq_wait *wait)
     return wait->has_timeout && wait->timeout >= 0;
 }
 
-/* Counts a part that could not be read, and prints why. */
+/* Counts a part that could not be read, and prints why; once, because a bound stops one part after the other. */
 static inline void report_fail(struct report *report, const char *problem)
 {
-    message("%s", problem);
+    if (!report->incomplete || !message_was_shown(problem))
+        message("%s", problem);
     report->incomplete++;
 }
 

@@ -95,6 +95,10 @@ class Usage(Case):
             done = run("methods", CORE, f"--memory-max={bound}")
             self.assertIn(f"stopped at the bound on memory, {shown}: ".encode(), done.stderr)
         self.assertIn(b"stopped at the bound on work, 1 step: ", run("methods", CORE, "--work-max=1").stderr)
+        crash = FIXTURES / "crash-net10-x64" / "core"
+        for options in ((), ("--brief",), ("--signature",), ("--json",)):  # each part of a report reaches the bound
+            done = run("report", crash, "--work-max=10000", *options)
+            self.assertEqual(done.stderr.count(b"stopped at the bound on work, 10000 steps: "), 1)
 
     def test_needs_a_folder(self):
         for command in ("symfs", "bundle"):
