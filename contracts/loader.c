@@ -95,6 +95,20 @@ static struct bytes bytes_of_target(struct module *module, uint64_t size)
     return (struct bytes){.window = target_window, .context = module, .size = size};
 }
 
+bool module_get_symbol_stream(const struct module *module, uint64_t *ret_address, uint32_t *ret_size)
+{
+    struct field_reader *reader = module->reader;
+    if (module->form != MODULE_LOADED || !has_field(reader, F_Module_GrowableSymbolStream) ||
+        !has_field(reader, F_CGrowableSymbolStream_Buffer) || !has_field(reader, F_CGrowableSymbolStream_Size))
+        return false;
+    uint64_t stream = read_field(reader, module->address, F_Module_GrowableSymbolStream);
+    if (!stream) /* a small core may lack the Module, too */
+        return false;
+    *ret_address = read_field(reader, stream, F_CGrowableSymbolStream_Buffer);
+    *ret_size = *ret_address ? (uint32_t)read_field(reader, stream, F_CGrowableSymbolStream_Size) : 0;
+    return *ret_size || reader_failed(&reader->raw);
+}
+
 void module_report(const struct module *module, enum cdacq_status status, struct cdacq_error *err)
 {
     const char *path = module->path ? path_basename(module->path) : "a module";

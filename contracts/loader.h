@@ -77,6 +77,12 @@ void module_deinit(struct module *module);
  */
 bool module_is_mapped(const struct module *module, struct reader *reader);
 
+/*
+ * TryGetSymbolStream: the PDB that the program gave to the runtime with an assembly in memory (Assembly.Load). False if
+ * there is none, or if the runtime does not describe where it is. True, too, if that cannot be read: the reader fails.
+ */
+bool module_get_symbol_stream(const struct module *module, uint64_t *ret_address, uint32_t *ret_size);
+
 /* Reports that the module's metadata could not be read; `status` is what the metadata reader returned. */
 void module_report(const struct module *module, enum cdacq_status status, struct cdacq_error *err);
 

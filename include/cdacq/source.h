@@ -1,11 +1,12 @@
 /*
  * cdacq/source.h: from an address to its IL offset, and on to the file and line that it was compiled from.
  *
- * Lines come from portable PDBs. A module's PDB is embedded in its image, or is a file that has the id and, if the
- * image gives a SHA-256 checksum, that checksum. It is looked for when the first line of the module is asked for: with
- * cdacq_options.find_file; below the sysroots; below the module paths, by its name or in the layout of a symbol server
- * (NAME/KEY/NAME); beside the module. No server is asked: debuginfod finds files by the build-id of ELF, and a PDB has
- * none. A file that does not match is not used, and `problem` names it.
+ * Lines come from portable PDBs. A module's PDB is embedded in its image, or the program loaded it with an assembly
+ * from memory, or it is a file that has the id and, if the image gives a SHA-256 checksum, that checksum. The file is
+ * looked for when the first line of the module is asked for: with cdacq_options.find_file; below the sysroots; below
+ * the module paths, by its name or in the layout of a symbol server (NAME/KEY/NAME); beside the module. No server is
+ * asked: debuginfod finds files by the build-id of ELF, and a PDB has none. A file that does not match is not used, and
+ * `problem` names it.
  */
 #ifndef CDACQ_SOURCE_H
 #define CDACQ_SOURCE_H
@@ -38,7 +39,7 @@ struct cdacq_source {
     const char *file;    /* the path of the source file when the module was built */
     const char *url;     /* where the text of the file is, by the PDB's Source Link map */
     const char *pdb;     /* the local path of the PDB in use; NULL if it is embedded, or none is in use */
-    bool pdb_embedded;   /* the PDB in use is part of the module's image, or of the snapshot */
+    bool pdb_embedded;   /* the PDB in use is part of the image, of the process's memory, or of the snapshot */
     const char *problem; /* one line: why there is no line; NULL if there is one */
     bool verified;       /* false: the answer uses a file that nothing in the target could confirm */
 };
@@ -60,7 +61,7 @@ struct cdacq_pdb_info {
     uint64_t base;       /* where its image is mapped */
     const char *key;     /* NAME/KEY/NAME: the key for symbol servers */
     const char *path;    /* the local path of the PDB in use */
-    bool embedded;       /* it is part of the image, or of the snapshot */
+    bool embedded;       /* it is part of the image, of the process's memory (Assembly.Load), or of the snapshot */
     bool refused;        /* a file was found that does not match: `problem` names it */
     const char *problem; /* one line: why none is in use; NULL if one is */
 };

@@ -33,8 +33,8 @@ static inline struct image_key image_key_of(const struct module *module)
 struct module_pdb {
     struct image_key image;
     bool usable;                   /* `tables` is open */
-    bool embedded;                 /* in the image, or in the snapshot */
-    bool is_in_image;              /* the first of these: memory of the target */
+    bool embedded;                 /* in the image, in the program's memory, or in the snapshot */
+    bool is_in_target;             /* the first two of these: memory of the target */
     bool refused;                  /* a PDB was found and is not in use: `problem` names it */
     bool unverified;               /* the image's bytes come from a file that nothing confirmed */
     struct file_candidate content; /* of the PDB */

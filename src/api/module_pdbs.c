@@ -41,12 +41,12 @@ size_t module_pdbs_list(const struct module_pdbs *pdbs, struct file_candidate *r
 {
     size_t count = 0;
     for (struct module_pdb **pdb = NULL; count < room && (pdb = pdb_table_next(&pdbs->table, pdb));)
-        if ((*pdb)->usable && !(*pdb)->is_in_image)
+        if ((*pdb)->usable && !(*pdb)->is_in_target)
             ret[count++] = (struct file_candidate){.bytes = (*pdb)->content.bytes, .size = (*pdb)->content.size};
     return count;
 }
 
-/* Takes memory for a PDB in the image. It is not returned, because a PDB that is refused has cost time, too. */
+/* Takes memory for a PDB of the target's memory. It is not returned, because a PDB that is refused has cost time, too. */
 static const char *take_unpacked(struct pdb_search *search, size_t size)
 {
     pthread_mutex_lock(&search->files.policy->lock);
@@ -55,11 +55,46 @@ static const char *take_unpacked(struct pdb_search *search, size_t size)
     return reason;
 }
 
+/* Uses a PDB of the target's memory, of which this takes the bytes, unless `refused` says why not. */
+static void use_in_target(struct pdb_search *search, struct file_candidate *candidate, uint8_t **bytes,
+                          const char *what, const char *refused)
+{
+    struct module_pdb *pdb = search->pdb;
+    if (!refused)
+        refused = *bytes ? pdb_match_id(search->debug, candidate, &pdb->tables) : "out of memory";
+    if (refused) {
+        pdb->refused = true;
+        snprintf(search->why, sizeof search->why, "%s: its %s PDB: %s", search->module_name, what, refused);
+        return;
+    }
+    candidate->owned = take_ptr(*bytes);
+    pdb->content = *candidate;
+    pdb->usable = pdb->embedded = pdb->is_in_target = true;
+}
+
+/* Uses the PDB that the program gave to the runtime. If that fails, `why` has the reason. */
+static void use_symbol_stream(struct pdb_search *search, const struct module *module)
+{
+    static const char missing[] = "it is not in the target";
+    uint64_t address;
+    uint32_t size;
+    struct reader *reader = &module->reader->raw;
+    if (!module_get_symbol_stream(module, &address, &size))
+        return;
+    const char *refused = reader_failed(reader) ? missing
+                          : size > UNPACKED_MAX ? "it is larger than 256 MiB"
+                                                : take_unpacked(search, size);
+    CLEANUP_FREE uint8_t *bytes = refused ? NULL : malloc(size);
+    struct file_candidate candidate = {.bytes = bytes, .size = size};
+    if (bytes && !reader_try_copy(reader, address, bytes, size))
+        refused = missing;
+    use_in_target(search, &candidate, &bytes, "loaded", refused);
+}
+
 /* Decompresses the PDB in the image and uses it. If that fails, `why` has the reason. */
 static void use_embedded(struct pdb_search *search, const struct module *module)
 {
     const struct pe_debug *debug = search->debug;
-    struct module_pdb *pdb = search->pdb;
     char *why = search->why, reason[200];
     if (debug->embedded_size > PACKED_MAX || debug->embedded_pdb_size > UNPACKED_MAX) {
         snprintf(why, sizeof search->why, "%s: its embedded PDB is larger than 64 MiB, or 256 MiB decompressed",
@@ -74,19 +109,9 @@ static void use_embedded(struct pdb_search *search, const struct module *module)
     const char *refused = take_unpacked(search, debug->embedded_pdb_size);
     CLEANUP_FREE uint8_t *bytes = refused ? NULL : malloc(debug->embedded_pdb_size);
     struct file_candidate candidate = {.bytes = bytes, .size = debug->embedded_pdb_size};
-    if (!bytes)
-        refused = refused ? refused : "out of memory";
-    else if (!inflate_raw(packed, debug->embedded_size, bytes, debug->embedded_pdb_size, reason, sizeof reason))
+    if (bytes && !inflate_raw(packed, debug->embedded_size, bytes, debug->embedded_pdb_size, reason, sizeof reason))
         refused = reason;
-    else
-        refused = pdb_match_id(debug, &candidate, &pdb->tables);
-    if (refused) {
-        snprintf(why, sizeof search->why, "%s: its embedded PDB: %s", search->module_name, refused);
-        return;
-    }
-    candidate.owned = take_ptr(bytes);
-    pdb->content = candidate;
-    pdb->usable = pdb->embedded = pdb->is_in_image = true;
+    use_in_target(search, &candidate, &bytes, "embedded", refused);
 }
 
 /* Whether a name is not a path, so that it cannot lead out of a folder. */
@@ -104,7 +129,7 @@ static char *symbol_key(const struct pe_debug *debug, const char *name)
     return strdup(text);
 }
 
-/* Reads what the image says of its PDB, in a task of the module's reader. Uses the PDB that is embedded in it. */
+/* Reads what the image says of its PDB, in tasks of the module's reader. Uses the PDB that the target's memory holds. */
 static void read_image(struct pdb_search *search, const struct module *module, struct pe_debug *debug)
 {
     struct reader *reader = &module->reader->raw;
@@ -127,6 +152,9 @@ static void read_image(struct pdb_search *search, const struct module *module, s
     if (debug->embedded_size)
         use_embedded(search, module);
     search->pdb->unverified = reader_unverified(reader);
+    reader_begin(reader, FUEL_NAME);
+    if (!search->pdb->usable)
+        use_symbol_stream(search, module);
     *module->failed = failed;
 }
 
@@ -134,8 +162,10 @@ static void read_image(struct pdb_search *search, const struct module *module, s
 static void find_pdb(struct pdb_search *search)
 {
     struct module_pdb *pdb = search->pdb;
-    if (pdb->usable || (search->name && pdb_search_run(search)))
+    if (pdb->usable || (search->name && pdb_search_run(search))) {
+        pdb->refused = false; /* another one may have been */
         return;
+    }
     pdb->refused |= search->debug->embedded_size || search->debug->embedded_refused;
     if (!search->why[0])
         snprintf(search->why, sizeof search->why, "%s names no PDB", search->module_name);

@@ -33,7 +33,7 @@ static void text_source(struct output *out, const struct cdacq_source *source)
         output_printf(out, "  %-18s ", "pdb");
         output_text_between(out, "", source->pdb, "\n");
     } else if (source->pdb_embedded) {
-        output_printf(out, "  %-18s %s\n", "pdb", "in the image or the snapshot");
+        output_printf(out, "  %-18s %s\n", "pdb", "in the target");
     }
     if (source->problem)
         text_problem(out, "source", source->problem);

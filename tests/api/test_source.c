@@ -18,7 +18,7 @@ static struct mock *mock;
 static struct cdacq_target *target;
 static struct cdacq_session *session;
 static struct cdacq_error error;
-static uint64_t start, image_base;
+static uint64_t start, image_base, module;
 static uint8_t *image, *pdb;
 static size_t image_size, pdb_size;
 static char folder[64], path[256], module_path[128], key[PE_DEBUG_KEY_SIZE];
@@ -88,9 +88,9 @@ static void make_process(const char *fixture)
 
     mock = mock_create(&(struct mock_options){.pointer_size = 8, .seed = 3});
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x10000});
-    uint64_t module = mock_module(mock, &(struct mock_module_options){.path = "/other.dll",
-                                                                      .metadata = image + part.offset,
-                                                                      .metadata_size = (size_t)blob.size});
+    module = mock_module(mock, &(struct mock_module_options){.path = "/other.dll",
+                                                             .metadata = image + part.offset,
+                                                             .metadata_size = (size_t)blob.size});
     image_base = mock_map(mock, 0, align_up(image_size, PAGE_SIZE), MOCK_READ, module_path, 0);
     mock_write(mock, image_base, image, image_size);
     mock_set(mock, module, "Module.Base", image_base);
@@ -257,6 +257,57 @@ START_TEST(an_embedded_pdb_without_its_mark_is_told)
     mock_write_uint(mock, image_base + debug.embedded_offset - 8, 1, 'm'); /* MPDB, and the size */
     open_process(CARRIER_CORE, NULL);
     check_no_line("embedded PDB: its header is damaged");
+}
+END_TEST
+
+/* Gives the runtime a PDB with the assembly, as Assembly.Load does. */
+static void load_pdb(const void *bytes, size_t size, size_t size_of_buffer)
+{
+    uint64_t stream = mock_alloc(mock, 64, 8), buffer = mock_alloc(mock, MAX(size, 1), 8);
+    mock_write(mock, buffer, bytes, size);
+    mock_set(mock, stream, "CGrowableSymbolStream.Buffer", buffer);
+    mock_set(mock, stream, "CGrowableSymbolStream.Size", size_of_buffer);
+    mock_set(mock, module, "Module.GrowableSymbolStream", stream);
+}
+
+START_TEST(lines_come_from_the_loaded_pdb)
+{
+    make_process("pdb/Lines.dll");
+    load_pdb(pdb, pdb_size, pdb_size);
+    open_process(_i, NULL);
+    check_lines();
+    ck_assert(source_at(0).pdb_embedded);
+    ck_assert_ptr_null(source_at(0).pdb);
+}
+END_TEST
+
+START_TEST(a_loaded_pdb_that_does_not_match_is_not_used)
+{
+    make_process("pdb/Lines.dll");
+    load_pdb("BSJB", 4, 4);
+    open_process(CARRIER_CORE, NULL);
+    check_no_line("its loaded PDB: it is not a portable PDB");
+    load_pdb(pdb, pdb_size, UINT32_MAX);
+    open_process(CARRIER_CORE, NULL);
+    check_no_line("its loaded PDB: it is larger than 256 MiB");
+    load_pdb(pdb, pdb_size, 128 * 1024 * 1024);
+    open_process(CARRIER_CORE, NULL);
+    check_no_line("its loaded PDB: it is not in the target");
+    mock_set(mock, module, "Module.GrowableSymbolStream", 1 << 20); /* nothing is there */
+    open_process(CARRIER_CORE, NULL);
+    check_no_line("its loaded PDB: it is not in the target");
+    write_file("app/Lines.pdb", pdb, pdb_size);
+    open_process(CARRIER_CORE, NULL);
+    check_lines();
+}
+END_TEST
+
+START_TEST(no_pdb_was_loaded)
+{
+    make_process("pdb/Embedded.dll");
+    load_pdb(pdb, pdb_size, 0);
+    open_process(CARRIER_CORE, NULL);
+    check_lines();
 }
 END_TEST
 
@@ -585,6 +636,9 @@ static Suite *suite(void)
     tcase_add_test(tc, a_pdb_is_read_where_files_are_not_mapped);
     tcase_add_test(tc, a_pdb_that_is_read_takes_memory);
     tcase_add_loop_test(tc, lines_come_from_the_embedded_pdb, CARRIER_MEMORY, CARRIER_CORE_PREAD + 1);
+    tcase_add_loop_test(tc, lines_come_from_the_loaded_pdb, CARRIER_MEMORY, CARRIER_CORE_PREAD + 1);
+    tcase_add_test(tc, a_loaded_pdb_that_does_not_match_is_not_used);
+    tcase_add_test(tc, no_pdb_was_loaded);
     tcase_add_test(tc, an_embedded_pdb_that_is_damaged_is_not_used);
     tcase_add_test(tc, an_embedded_pdb_without_its_mark_is_told);
     tcase_add_test(tc, a_missing_pdb_is_named_with_its_key);

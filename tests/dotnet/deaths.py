@@ -39,7 +39,7 @@ WAYS = """
 NullReference NullReferenceOfReferences Structs DivideByZero Bounds Cast Nested Framework Linq Async AsyncVoid AsyncStream
 ValueTasks Iterator Enumerator Rethrown ThrownAgain Dispatched Remote CurrentStack OnThread OnPool OnTimer StaticConstructor
 Aggregate Tasks ParallelLoop Reflection Activated DynamicMethods Expressions EmittedAssembly Closures Operators FaultAtLine Filtered
-Finally FromCatch FromFinally FromCatches Finalizer Deep MissingFunction MissingFile Sockets Cancelled Json Synchronization
+Finally FromCatch FromFinally FromCatches FromMemory Finalizer Deep MissingFunction MissingFile Sockets Cancelled Json Synchronization
 Generic Win32 Com External Culture Loader Unicode Surrogates Controls Huge ManyInner Overriding Printing
 FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFastHuge FailFastOnThread FailFastGeneric
 FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNested FailFastInFilter FailFastReflection FailFastDynamic Assertion
@@ -48,7 +48,7 @@ ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCo
 AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 NativeAssertion NativeDoubleFree Waiting WaitingInCatch LoopingInCatch
 """.split()
-SHARE = ["NullReference", "FaultAtLine", "Async", "Aggregate", "FromCatches", "FromFinally", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
+SHARE = ["NullReference", "FaultAtLine", "Async", "Aggregate", "FromCatches", "FromFinally", "FromMemory", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
          "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowOfDynamic", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
          "NativeAbort", "NativeAssertion",
          "WaitingInCatch"]

@@ -275,6 +275,14 @@ static class Deaths
 
     public static void ParallelLoop() => Parallel.For(0, 1, number => Thrower(number));
 
+    /// <summary>The runtime has the assembly and its PDB in memory only.</summary>
+    public static void FromMemory()
+    {
+        string path = typeof(Deaths).Assembly.Location;
+        var copy = Assembly.Load(File.ReadAllBytes(path), File.ReadAllBytes(Path.ChangeExtension(path, ".pdb")));
+        copy.GetType("Dying.Deaths")!.GetMethod(nameof(Thrower), BindingFlags.Static | BindingFlags.NonPublic)!.CreateDelegate<Action<int>>()(2);
+    }
+
     public static void Reflection() => typeof(Deaths).GetMethod(nameof(Invoked), BindingFlags.Static | BindingFlags.NonPublic)!.Invoke(null, [1, "x"]);
 
     static int Invoked(int number, string text) => throw new InvalidOperationException($"invoked {number} {text}");
