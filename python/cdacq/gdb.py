@@ -29,6 +29,24 @@ _MASK = (1 << 64) - 1
 STOP_FRAMES_MAX = 64  # that a stop looks at for new code
 
 
+def _output(command: str) -> str:
+    """What a command of gdb prints. gdb refuses bytes that are not UTF-8, such as those of a file's name."""
+    try:
+        text: str = gdb.execute(command, to_string=True)
+    except UnicodeDecodeError as error:
+        text = os.fsdecode(error.object)
+    return text
+
+
+def _name(thread: Any) -> str | None:
+    """A thread's name. The kernel keeps 15 bytes of it, the last of which can be the first part of a character."""
+    try:
+        name: str | None = thread.name
+    except UnicodeDecodeError as error:
+        name = os.fsdecode(error.object)
+    return name
+
+
 class _Gdb(Debugger):
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +67,7 @@ class _Gdb(Debugger):
 
     def mappings(self) -> list[Mapping]:
         try:
-            text = gdb.execute("info proc mappings", to_string=True)
+            text = _output("info proc mappings")
         except gdb.error:
             text = ""
         found = []
@@ -72,7 +90,7 @@ class _Gdb(Debugger):
 
     def _shared_libraries(self) -> Iterator[Mapping]:
         """For targets that do not list mappings: the runtime, from its header to the end of its code."""
-        for line in gdb.execute("info sharedlibrary", to_string=True).splitlines():
+        for line in _output("info sharedlibrary").splitlines():
             parts = re.match(r"0x([0-9a-f]+)\s+0x([0-9a-f]+)\s.*?(/\S*libcoreclr\.so)$", line)
             if parts:
                 at = int(parts[1], 16) & ~0xFFF
@@ -83,8 +101,8 @@ class _Gdb(Debugger):
                     at -= 0x1000
 
     def thread_ids(self) -> list[tuple[int, str | None]]:
-        return [(_tid(thread), thread.name) for thread in sorted(gdb.selected_inferior().threads(),
-                                                                 key=lambda thread: thread.num)]
+        return [(_tid(thread), _name(thread)) for thread in sorted(gdb.selected_inferior().threads(),
+                                                                   key=lambda thread: thread.num)]
 
     def died(self) -> tuple[int, int] | None:
         signal, threads = gdb.convenience_variable("_exitsignal"), self.thread_ids()
@@ -165,7 +183,7 @@ class _Walk:
 
 def _held() -> Intervals | None:
     """Where the core has memory, if there is one. Elsewhere gdb shows what files have now, and does not say so."""
-    files = gdb.execute("info files", to_string=True)
+    files = _output("info files")
     core = re.search(r"^Local core dump file:\s+`(.*)', file type", files, re.M)
     if not core:
         return None
@@ -202,7 +220,10 @@ class _FrameId:
 
 def _is_native(pc: int) -> bool:
     """A shared library, whose code gdb unwinds by itself."""
-    return gdb.current_progspace().solib_name(pc) is not None
+    try:
+        return gdb.current_progspace().solib_name(pc) is not None
+    except UnicodeDecodeError:  # it has a name
+        return True
 
 
 class _Unwinder(gdb.unwinder.Unwinder):

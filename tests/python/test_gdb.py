@@ -148,6 +148,26 @@ class Gdb(unittest.TestCase):
         self.assertIn("no .NET runtime", output)
         self.assertNotIn("Python Exception", output)
 
+    def test_names_that_are_not_utf8(self):
+        """The kernel cuts a thread's name after 15 bytes, and a file's name has any bytes. gdb decodes neither."""
+        folder = pathlib.Path(self.folder.name)
+        mapped = os.fsencode(folder / "mapped-") + b"\xff"
+        program = folder / "odd_names.py"
+        program.write_text(f"""import ctypes, mmap, os, signal
+with open({mapped!r}, "w+b") as file:
+    file.write(bytes(4096))
+    file.flush()
+    kept = mmap.mmap(file.fileno(), 4096)
+ctypes.CDLL(None).prctl(15, "fourteen bytes\u00e9".encode())
+os.kill(os.getpid(), signal.SIGTRAP)
+""", encoding="utf-8")
+        output, _ = gdb_stacks.run_gdb([sys.executable], [f"run {program}", "info proc mappings", "bt 1", "cdacq report"])
+        self.assertIn("SIGTRAP", output)
+        self.assertIn("mapped-", output)
+        self.assertRegex(output, r"(?m)^#0 ")
+        self.assertIn("no .NET runtime", output)
+        self.assertNotIn("codec can't decode", output)
+
 
 if __name__ == "__main__":
     if skip_reason():
