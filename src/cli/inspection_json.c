@@ -93,7 +93,7 @@ void inspection_write_json(const struct inspection *inspection, const struct bad
     json_known_bool(w, "is_filter_funclet", answered[QUESTION_IS_FILTER_FUNCLET], inspection->is_filter_funclet);
     json_known_number(w, "offset", kind, method->offset);
     write_block(w, inspection);
-    json_string(w, "method", code ? method->name : NULL);
+    json_note(w, "method", code ? method->name : NULL);
     json_note(w, "module", method->module);
     json_known_bool(w, "module_verified", answers_tells_verified(method), method->module_verified);
     json_note(w, "error", method->error);

@@ -1168,6 +1168,19 @@ class Inspect(Case):
                 answer = json.loads(run(command, "--json", core, one["code_start"]).stdout)
                 self.assertEqual(answer["module"], wanted, command)
 
+    def test_backslashes_of_a_method(self):
+        """Every command shows them escaped once."""
+        methods = run("methods", "--json", CORE).stdout.splitlines()
+        method = next(json.loads(line) for line in methods if b".Twice<" in line)
+        wanted = method["method"].replace("Twice", "Tw\\\\ce")
+        with tempfile.TemporaryDirectory() as folder:
+            core = pathlib.Path(folder, "core")
+            core.write_bytes(CORE.read_bytes().replace(b"\0Twice\0", b"\0Tw\\ce\0"))
+            for command in ("ip2method", "inspect"):
+                self.assertIn(f" {wanted} +0x0 ", run(command, core, method["code_start"]).stdout.decode())
+                answer = json.loads(run(command, "--json", core, method["code_start"]).stdout)
+                self.assertEqual(answer["method"], wanted, command)
+
     def test_text(self):
         ips = [self.jit["code_start"], self.stub["code_start"], "1"]
         done = run("inspect", CORE, *ips, "zap")
