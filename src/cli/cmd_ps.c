@@ -11,6 +11,7 @@
 #include "src/cli/output.h"
 #include "src/cli/watchdog.h"
 #include "util/base.h"
+#include "util/escape.h"
 
 enum {
     WORK_MAX = 30 * 1000 * 1000, /* steps for a process: about a second */
@@ -74,6 +75,25 @@ static void write_json(struct output *out, const struct cdacq_process *process, 
     json_end_line(w);
 }
 
+/* Writes text in at most `room` columns, but at least "...". Each character that is not escaped counts as one. */
+static void write_cut(struct output *out, const char *text, size_t room)
+{
+    char escaped[ESCAPED_CHARACTER_SIZE];
+    size_t length = strlen(text), at = 0, columns = 0, kept = 0;
+    while (at < length && columns <= room) {
+        size_t taken;
+        const char *end = escape_character(escaped, text + at, length - at, ESCAPE_DATA, &taken);
+        columns += escape_keeps((uint8_t)escaped[0]) || escaped[0] == '\\' ? (size_t)(end - escaped) : 1;
+        at += taken;
+        if (columns + 3 <= room)
+            kept = at;
+    }
+    bool cut = columns > room;
+    output_escaped(out, text, cut ? kept : length, ESCAPE_DATA);
+    if (cut)
+        output_literal(out, "...");
+}
+
 static void write_text(struct work *work, const struct cdacq_process *process, const struct opened *opened)
 {
     struct output *out = &work->out;
@@ -84,14 +104,11 @@ static void write_text(struct work *work, const struct cdacq_process *process, c
     int length = snprintf(line, sizeof line, "%7d  %-9.32s %7u  %-12.12s  ", process->pid,
                           opened->version[0] ? opened->version : "?", process->thread_count,
                           process->container ? process->container : "-");
-    size_t room = work->width > length ? (size_t)(work->width - length) : 0, size = program ? strlen(program) : 0;
     output_literal(out, line);
-    if (program && work->width && size > room) {
-        output_escaped(out, program, room > 3 ? room - 3 : 0, ESCAPE_DATA);
-        output_literal(out, "...");
-    } else if (program) {
+    if (program && work->width)
+        write_cut(out, program, work->width > length ? (size_t)(work->width - length) : 0);
+    else if (program)
         output_text(out, program);
-    }
     output_literal(out, "\n");
     if (opened->readable)
         return;

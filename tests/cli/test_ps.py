@@ -1,11 +1,15 @@
 """`cdacq ps` finds processes by what is mapped into them and by the names of their threads."""
+import contextlib
+import fcntl
 import json
 import mmap
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 TOOL = os.environ.get("CDACQ_TOOL")
@@ -68,6 +72,30 @@ class Processes(unittest.TestCase):
             self.assertIn(sys.executable, row["arguments"])
         text = subprocess.run([TOOL, "ps"], stdout=subprocess.PIPE, check=False, timeout=60).stdout.decode()
         self.assertRegex(text, rf"\n *{named}  \? +2  ")
+
+    @unittest.skipIf("CDACQ_RUN" in os.environ, "the tool cannot read this machine's processes")
+    def test_long_command_lines_on_a_terminal(self):
+        """They are cut where the line ends, and never within a character."""
+        script = "import sys; exec(sys.argv[2])"
+        named = self.start(script, "\u00e9\n" * 100, NAMED)
+        reached = 50 + len(f"{sys.executable} -c {script} ")
+        for width in (20, *range(reached, reached + 6)):
+            leader, terminal = os.openpty()
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+            with subprocess.Popen([TOOL, "ps"], stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, "NO_COLOR": "1"}):
+                os.close(terminal)
+                written = b""
+                with contextlib.suppress(OSError):  # when the tool has ended
+                    while True:
+                        written += os.read(leader, 4096)
+            os.close(leader)
+            line = next(line for line in written.decode().splitlines() if line.split()[:1] == [str(named)])
+            self.assertTrue(line.endswith("..."), line)
+            self.assertNotIn("\\xc3", line)
+            if width > 20:
+                self.assertIn("\u00e9", line)
+                self.assertIn(len(line), range(width - 3, width + 1))
 
     @unittest.skipIf(os.getuid(), "needs root to be somebody else")
     def test_a_process_of_another_user(self):
