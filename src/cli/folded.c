@@ -293,19 +293,46 @@ static const char *next_word(const char *text, const char *end)
     return text;
 }
 
-/* The word that follows the thread's name: "PID/TID" or "TID", before "[CPU]" or the time. NULL if there is none. */
+/* Whether a word is a time, as in "12.5:". */
+static bool is_time(const char *word, const char *end)
+{
+    const char *p = word, *point;
+    while (p < end && is_digit(*p))
+        p++;
+    point = p;
+    while (p < end && (is_digit(*p) || p == point))
+        p++;
+    return p < end && point > word && *point == '.' && *p == ':';
+}
+
+/* Whether "[CPU]" and the time follow, or only the time. */
+static bool is_before_time(const char *word, const char *end)
+{
+    if (word < end && *word == '[')
+        word = next_word(word, end);
+    return word < end && is_time(word, end);
+}
+
+/*
+ * The word that follows the thread's name: "PID/TID" or "TID", before "[CPU]" or the time. The name can have numbers,
+ * too, but no time follows these. Without a time, it is the first such word. NULL if there is none.
+ */
 static const char *find_id(const char *text, const char *end)
 {
+    const char *first = NULL;
     for (const char *word = next_word(text, end), *next; word < end; word = next) {
         const char *p = word;
         next = next_word(word, end);
         while (p < end && (is_digit(*p) || (*p == '/' && p > word)))
             p++;
-        bool is_id = p > word && p < end && ips_is_blank(*p);
-        if (is_id && next < end && (*next == '[' || is_digit(*next)))
+        if (p == word || p == end || !ips_is_blank(*p) || next == end)
+            continue;
+        if (is_before_time(next, end))
             return word;
+        if (!first && (*next == '[' || is_digit(*next)))
+            first = word;
     }
-    return NULL;
+    return first;
 }
 
 /* What follows the event, which is the first word after the time that ends with a colon. NULL if there is no event. */

@@ -91,6 +91,15 @@ class Folded(unittest.TestCase):
             "bash;std::map<a: b>::op+() 1"])
         run("filter", "--folded", text=b"nothing of perf\n", status=2)
 
+    def test_names_of_threads_with_numbers(self):
+        """The id is the number that the time follows. Without a time, it is the first number before a number."""
+        for name in ("Worker 3", "pool 1 thread 2", "1234 5 [000] x:", "v1.5: 3 4", "12.5: 7", "a/b 1/2"):
+            for id_ in ("29998", "29998/30000 [001]"):
+                text = f"{name} {id_}  4358.766781:     250000 cycles:u: \n\t1 main+0x4 (/bin/x)\n\n"
+                self.assertEqual(run("filter", "--folded", text=text.encode()).decode(), f"{name};main 1\n")
+        text = "dotnet 29998     250000 cycles:u: \n\t1 main+0x4 (/bin/x)\n\n"
+        self.assertEqual(run("filter", "--folded", text=text.encode()).decode(), "dotnet;main 1\n")
+
     def test_the_frame_below_the_kernel_is_interrupted(self):
         """Its address is that of an instruction; below it, addresses are where calls return to."""
         kernel = "\tffffffff81000010 asm_exc_page_fault+0x30 ([kernel.kallsyms])\n"
