@@ -24,7 +24,7 @@ typedef enum file_match file_compare(struct target *target, const struct mapped_
 struct file_identity {
     uint8_t build_id[64]; /* of an ELF file */
     size_t build_id_size; /* 0 where unknown */
-    char key[256];        /* NAME/KEY/NAME of symbol servers; "" where unknown */
+    char key[704];        /* NAME/KEY/NAME of symbol servers, not escaped; "" where unknown */
     char text[160];       /* "build-id ..." or "time stamp ..., size ..."; "" where unknown */
 };
 

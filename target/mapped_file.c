@@ -4,6 +4,7 @@
 
 #include "util/binary_search.h"
 #include "util/error.h"
+#include "util/escape.h"
 #include "util/text.h"
 #include "formats/elf_machine.h"
 #include "target/file_search.h"
@@ -161,19 +162,24 @@ static void look_for(struct search *search)
 /* Adds to `why` what is missing: the path of the file, its identity, and how to supply it. */
 static void describe_missing(struct search *search)
 {
+    enum { OTHER_WORDS = 120 }; /* room for these and for how to supply the file */
     struct file_need file;
     char *why = search->why;
     size_t length = strlen(why), room = sizeof search->why - length;
-    char path[120], known[300] = "";
+    char path[200], key[240], known[sizeof key + 120] = "";
     error_printable(path, sizeof path, search->file->path);
     if (!length && !mapped_path_is_file(search->file->path)) {
         snprintf(why, room, "no file has the contents of %s", path);
         return;
     }
     const struct file_identity *identity = identity_of(search);
-    if (identity->key[0])
-        snprintf(known, sizeof known, "%.80s%ssymbol server key %.180s", identity->text, identity->text[0] ? ", " : "",
-                 identity->key);
+    const char *text = identity->text;
+    error_printable(key, sizeof key, identity->key);
+    bool has_room = strlen(key) < sizeof key - ESCAPED_CHARACTER_SIZE && /* a part of a key is of no use */
+                    (length ? length : strlen(path)) + strlen(text) + strlen(key) + OTHER_WORDS < sizeof search->why;
+    if (key[0])
+        snprintf(known, sizeof known, "%.80s%s%s%s", text, text[0] && has_room ? ", " : "",
+                 has_room ? "symbol server key " : "", has_room ? key : "");
     if (length && known[0])
         snprintf(why + length, room, "; wanted: %s", known);
     else if (!length)

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "util/error.h"
 #include "formats/elf.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
@@ -385,6 +384,13 @@ static bool head_has(const struct head *head, uint64_t offset, uint64_t size)
     return true;
 }
 
+/* A file system has no longer names than fit; a longer one is that of no file. */
+static void write_key(struct file_identity *ret, const char *name, const char *kind, const char *key)
+{
+    if ((size_t)snprintf(ret->key, sizeof ret->key, "%s/%s%s/%s", name, kind, key, name) >= sizeof ret->key)
+        ret->key[0] = '\0';
+}
+
 static void identify_elf(const struct head *head, const char *name, struct file_identity *ret)
 {
     struct bytes bytes = bytes_of_buffer(head->bytes, sizeof head->bytes);
@@ -405,7 +411,7 @@ static void identify_elf(const struct head *head, const char *name, struct file_
     char hex[2 * sizeof ret->build_id + 1];
     text_hex(hex, ret->build_id, ret->build_id_size);
     snprintf(ret->text, sizeof ret->text, "build-id %s", hex);
-    snprintf(ret->key, sizeof ret->key, "%.55s/elf-buildid-%s/%.55s", name, hex, name);
+    write_key(ret, name, "elf-buildid-", hex);
 }
 
 static void identify_pe(const struct head *head, const char *name, struct file_identity *ret)
@@ -416,14 +422,15 @@ static void identify_pe(const struct head *head, const char *name, struct file_i
     if (pe_open(&bytes, true, &pe) < 0 || !head_has(head, load_u32(head->bytes + 0x3c, false), UP_TO_SIZE_OF_IMAGE))
         return;
     snprintf(ret->text, sizeof ret->text, "time stamp %08x, size 0x%x", pe.time_stamp, pe.image_size);
-    snprintf(ret->key, sizeof ret->key, "%s/%08X%x/%s", name, pe.time_stamp, pe.image_size, name);
+    char key[2 * 8 + 1];
+    snprintf(key, sizeof key, "%08X%x", pe.time_stamp, pe.image_size);
+    write_key(ret, name, "", key);
 }
 
 /* Source of both keys: dotnet/diagnostics documentation/symbols/SSQP_Key_Conventions.md. */
 static void identify(const struct head *head, const struct mapped_file *file, struct file_identity *ret)
 {
-    char name[64];
-    error_printable(name, sizeof name, path_basename(file->path));
+    const char *name = path_basename(file->path);
     if (memcmp(head->bytes, ELFMAG, SELFMAG) == 0)
         identify_elf(head, name, ret);
     else if (head->lines)

@@ -107,6 +107,37 @@ START_TEST(any_mapping_of_the_beginning_gives_the_build_id)
 }
 END_TEST
 
+static int note_symbol_key(const struct cdacq_module_info *module, void *context)
+{
+    snprintf(context, 1024, "%s", module->symbol_key ? module->symbol_key : "none");
+    return 0;
+}
+
+/* Symbol servers know a file by its whole name, as it is. A file system has none longer than 255 bytes. */
+START_TEST(a_key_has_the_whole_name)
+{
+    enum { LONGEST = 255 };
+    struct elf_object object;
+    elf_object_init(&object, true, false);
+    object.build_id_size = sizeof object.build_id;
+    memset(object.build_id, 0xa5, sizeof object.build_id);
+    size_t size;
+    uint8_t *bytes = elf_object_build(&object, &size);
+    char path[LONGEST + 10] = "/nowhere/odd\\", hex[2 * sizeof object.build_id + 1] = "", wanted[1024], key[1024] = "";
+    memset(path + strlen(path), 'n', sizeof path - 1 - strlen(path));
+    elf_core_load(&core, 0x100000, bytes, 0x1000, 0x1000, PF_R);
+    elf_core_mappings(&core, 4096, &(struct elf_mapping){0x100000, 0x101000, 0, path}, 1);
+    struct cdacq_target *target = open_core();
+    free(bytes);
+    ck_assert_int_eq(cdacq_target_visit_modules(target, note_symbol_key, key, NULL), CDACQ_OK);
+    for (int i = 0; i < (int)sizeof object.build_id; i++)
+        strcat(hex, "a5");
+    snprintf(wanted, sizeof wanted, "%s/elf-buildid-%s/%s", path + 9, hex, path + 9);
+    ck_assert_str_eq(key, wanted);
+    cdacq_target_close(target);
+}
+END_TEST
+
 static int note_problem(const struct cdacq_module_info *module, void *context)
 {
     snprintf(context, 512, "%s", module->local_path ? "accepted" : module->problem ? module->problem : "none");
@@ -246,6 +277,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, modules_take_no_quadratic_time, 0, 2);
     tcase_add_loop_test(tc, any_mapping_of_the_beginning_gives_the_build_id, 0, 6);
+    tcase_add_test(tc, a_key_has_the_whole_name);
     tcase_add_loop_test(tc, a_file_of_another_kind_is_refused, 0, 6);
     tcase_add_loop_test(tc, notes_are_read_within_a_budget, 0, 2);
     tcase_add_test(tc, images_in_a_file_share_a_budget);

@@ -438,6 +438,19 @@ START_TEST(a_missing_file_is_reported_with_its_key)
     ck_assert(!mapped_file_resolve(file = get("/app/lib3.so")));
     ck_assert_str_eq(mapped_file_problem(file), "/app/lib3.so is needed and was not found: ask a colleague");
     ck_assert_str_eq(described_build_id, "none");
+    /* A key is shown escaped, and as a whole or not at all. */
+    policy.describe = NULL;
+    strcpy(identity.key, "a\\b.dll/1/a\\b.dll");
+    strcpy(identity.text, "time stamp 1");
+    ck_assert(!mapped_file_resolve(file = get("/app/a\\b.dll")));
+    ck_assert_str_eq(mapped_file_problem(file),
+                     "/app/a\\\\b.dll is needed and was not found (time stamp 1, symbol server "
+                     "key a\\\\b.dll/1/a\\\\b.dll)");
+    memset(identity.key, 'k', 300);
+    identity.key[300] = '\0';
+    ck_assert(!mapped_file_resolve(file = get("/app/lib5.so")));
+    ck_assert_str_eq(mapped_file_problem(file), "/app/lib5.so is needed and was not found (time stamp 1)");
+    identity.key[0] = identity.text[0] = '\0';
     /* The key of the right file. */
     set_build_id(20);
     strcpy(identity.key, "lib.so/elf-buildid-00/lib.so");
