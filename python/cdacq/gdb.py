@@ -26,6 +26,7 @@ from .target import Mapping
 _MAPPING = re.compile(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)"
                       r"(?:\s+[r-][w-][x-][ps])?(?:\s+(\S.*))?$")
 _MASK = (1 << 64) - 1
+_UNREADABLE = "?"  # instead of a name that gdb refuses to give
 STOP_FRAMES_MAX = 64  # that a stop looks at for new code
 
 
@@ -220,10 +221,16 @@ class _FrameId:
 
 def _is_native(pc: int) -> bool:
     """A shared library, whose code gdb unwinds by itself."""
+    return _solib_name(pc) is not None
+
+
+def _solib_name(pc: int) -> str | None:
+    """The file of the shared library at an address. gdb does not give its name if that is not UTF-8."""
     try:
-        return gdb.current_progspace().solib_name(pc) is not None
-    except UnicodeDecodeError:  # it has a name
-        return True
+        name: str | None = gdb.current_progspace().solib_name(pc)
+    except UnicodeDecodeError:
+        name = _UNREADABLE
+    return name
 
 
 class _Unwinder(gdb.unwinder.Unwinder):
@@ -276,6 +283,14 @@ class _Unwinder(gdb.unwinder.Unwinder):
         return info
 
 
+def _file_of(objfile: Any) -> str | None:
+    try:
+        path: str | None = objfile.filename
+    except UnicodeDecodeError:
+        path = _UNREADABLE
+    return path
+
+
 def _is_call(frame: Any) -> bool:
     """Whether a call returns to the frame's program counter. A signal interrupts a frame elsewhere."""
     newer = frame.newer()
@@ -306,7 +321,7 @@ class _ManagedFrame(FrameDecorator):
 
 
 class _NamelessFrame(FrameDecorator):
-    """A native frame without a symbol, which gdb shows without `??` when there is a filter."""
+    """A native frame without a symbol, which gdb shows without `??` when there is a filter, or without a file."""
 
     def __init__(self, base: Any, name: str) -> None:
         super().__init__(base)
@@ -337,6 +352,8 @@ def _decorate(base: Any) -> Any:
         if found and found.symbol and not _is_native(frame.pc()):
             native = f"{found.symbol} ({os.path.basename(found.module or '?')})"
         return _NamelessFrame(base, printable(native) or "??")
+    if decorated is None and _solib_name(frame.pc()) == _UNREADABLE:
+        return _NamelessFrame(base, frame.name())
     return decorated or base
 
 
@@ -458,7 +475,7 @@ class _Symbols(gdb.Command):
             return
         path, self._path = self._path, None
         os.unlink(path)
-        if any(objfile.filename == path for objfile in gdb.objfiles()):
+        if any(_file_of(objfile) == path for objfile in gdb.objfiles()):
             gdb.execute(f"remove-symbol-file {shlex.quote(path)}", to_string=True)
 
 

@@ -161,11 +161,29 @@ with open({mapped!r}, "w+b") as file:
 ctypes.CDLL(None).prctl(15, "fourteen bytes\u00e9".encode())
 os.kill(os.getpid(), signal.SIGTRAP)
 """, encoding="utf-8")
-        output, _ = gdb_stacks.run_gdb([sys.executable], [f"run {program}", "info proc mappings", "bt 1", "cdacq report"])
+        output, _ = gdb_stacks.run_gdb([sys.executable], [f"run {program}", "info proc mappings", "bt 1",
+                                                          "cdacq report"])
         self.assertIn("SIGTRAP", output)
         self.assertIn("mapped-", output)
         self.assertRegex(output, r"(?m)^#0 ")
         self.assertIn("no .NET runtime", output)
+        self.assertNotIn("codec can't decode", output)
+
+    def test_a_library_whose_name_is_not_utf8(self):
+        """gdb does not say in which file such a frame is; the others are shown as ever."""
+        folder = pathlib.Path(self.folder.name)
+        program = folder / "odd_library.py"
+        program.write_text(f"""import ctypes, shutil
+ctypes.CDLL("libm.so.6")
+with open("/proc/self/maps", encoding="utf-8") as maps:
+    libm = next(line.split()[-1] for line in maps if "/libm" in line)
+shutil.copy(libm, {os.fsencode(folder / "libm-")!r} + b"\\xff.so")
+ctypes.CDLL({str(folder / "libm-")!r} + "\\udcff.so").cbrt(0)
+""", encoding="utf-8")
+        output, _ = gdb_stacks.run_gdb([sys.executable], ["set debug-file-directory /", "set breakpoint pending on",
+                                                          "break cbrt", f"run {program}", "bt 3"])
+        self.assertRegex(output, r"(?m)^#0 .*cbrt")
+        self.assertRegex(output, r"(?m)^#1 ")
         self.assertNotIn("codec can't decode", output)
 
 
