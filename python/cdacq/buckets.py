@@ -135,9 +135,10 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    for stream in (sys.stdin, sys.stdout):  # a path may have any bytes
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="surrogateescape")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")  # a path may have any bytes
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # the locale may lack letters of a name
     arguments = _arguments()
     if arguments.command == "rows":
         for core in _cores(arguments.cores):

@@ -785,6 +785,11 @@ class Buckets(unittest.TestCase):
             printed = subprocess.run([*command, "rows"], input=f"{CRASH}\n", **options).stdout
             self.assertEqual(json.loads(printed), rows[0])
             self.assertIn(rows[0]["signature"], subprocess.run([*command, "summary", path], **options).stdout)
+            letters = os.path.join(folder, "letters.jsonl")
+            pathlib.Path(letters).write_text(json.dumps({**rows[0], "signature": "W\u00f6rk.Main"}), encoding="ascii")
+            ascii_ = {**options, "env": {**options["env"], "LC_ALL": "C", "PYTHONUTF8": "0"}, "encoding": "utf-8"}
+            for kind in ("summary", "csv"):  # also where the locale lacks a letter
+                self.assertIn("W\u00f6rk.Main", subprocess.run([*command, kind, letters], **ascii_).stdout)
             options["check"] = False
             parquet = subprocess.run([*command, "parquet", os.path.join(folder, "rows.parquet"), path], **options)
             if importlib.util.find_spec("pyarrow") is None:
