@@ -332,6 +332,23 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
     }
 }
 
+static size_t length_of(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
+
+/*
+ * Counts the texts of a frame as work: whoever visits a million frames that share one method writes its name, which can
+ * have 64 KiB, as often.
+ */
+static void count_texts(struct cdacq_session *session, const struct cdacq_frame *frame)
+{
+    size_t bytes = length_of(frame->symbol) + length_of(frame->module);
+    if (frame->method)
+        bytes += frame->method->name_length + length_of(frame->method->module);
+    (void)work_take_bytes(&session->target->target->work, bytes);
+}
+
 /* Why a walk ended early. If native frames cannot be unwound at all, that is the reason. */
 static enum cdacq_status broken(struct cdacq_session *session, const struct stack_walk *walk, struct cdacq_error *err)
 {
@@ -428,6 +445,7 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
                                "this build does not walk stacks of the target's architecture");
     for (unsigned index = 0; (result = stack_walk_next(&walk, &frame)) == WALK_FRAME;) {
         show_frame(session, &walk, &frame, index, &shown);
+        count_texts(session, &shown.frame);
         session->visits++; /* `visit` may use the session, whose map and modules the walk uses */
         bool stops = visit(&shown.frame, context);
         session->visits--;

@@ -11,6 +11,7 @@
 
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16, METHODS = 4, STACK_SIZE = 0x4000, FRAMES_MAX = 32 };
 enum { STUB_KINDS = 11 /* .NET 10's numbers */, STUB_JUMP = 1, STUB_DYNAMIC_HELPER = 3, STUB_RESOLVE = 7 };
+enum { LONG = METHODS - 1 /* the method with a long name */, LONG_NAME = 3200 };
 enum { STATE_HIJACKED = 0x80, CALLED = 8 /* offset of a return address in each method */ };
 
 /* The stack holds zeros, which end a walk; but no managed code returns to 0. */
@@ -28,11 +29,14 @@ static struct cdacq_error error;
 static void add_methods(void)
 {
     static const uint8_t no_codes[] = {1, 0, 0, 0}, call[] = {0xe8, 0, 0, 0, 0};
+    static char long_name[LONG_NAME + 1];
+    memset(long_name, 'M', LONG_NAME);
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x10000});
     size_t count;
     for (unsigned i = 0; i < METHODS; i++)
-        methods[i] =
-            mock_method(heap, &(struct mock_method){.size = 64, .method_desc = mock_dynamic_method_desc(mock, "M")});
+        methods[i] = mock_method(
+            heap, &(struct mock_method){.size = 64,
+                                        .method_desc = mock_dynamic_method_desc(mock, i == LONG ? long_name : "M")});
     const struct mock_function *functions = mock_functions(mock, &count);
     for (size_t i = 0; i < count; i++) {
         uint64_t unwind = mock_get(mock, functions[i].unwind_info, "RuntimeFunction.UnwindData");
@@ -161,6 +165,32 @@ START_TEST(walks_share_their_fuel)
     ck_assert_ptr_nonnull(strstr(error.message, "frames of the stacks"));
     ck_assert_uint_eq(frame_count, 1);
     session->stacks_fuel = NULL;
+}
+END_TEST
+
+/* The work that a walk of some frames of one method takes, when the method is known already. */
+static uint64_t work_of_walk(unsigned method, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        mock_write_pointer(mock, stack + 0x100 + 8 * i, return_to(method));
+    ck_assert_int_eq(walk(methods[method], stack + 0x100, false, 0), AT_ZERO);
+    ck_assert_uint_eq(frame_count, count + 1);
+    struct work *work = &target->target->work;
+    work_set(work, UINT32_MAX, 0, 0);
+    uint64_t before = work->steps;
+    ck_assert_int_eq(walk(methods[method], stack + 0x100, false, 0), AT_ZERO);
+    return work->steps - before;
+}
+
+/* A visitor writes the name of a method for each of its frames: that is work, although it is formed once. */
+START_TEST(names_of_frames_are_work)
+{
+    enum { COUNT = 20 };
+    uint64_t without = work_of_walk(0, COUNT), names = work_of_walk(LONG, COUNT) - without;
+    ck_assert_uint_ge(names, COUNT / 2 * LONG_NAME / WORK_BYTES_OF_A_STEP); /* reads differ, too */
+    work_set(&target->target->work, target->target->work.steps + names / 2, 0, 0);
+    ck_assert_int_eq(walk(methods[LONG], stack + 0x100, false, 0), CDACQ_ERR_FUEL);
+    ck_assert_uint_lt(frame_count, COUNT);
 }
 END_TEST
 
@@ -758,6 +788,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, managed_frames);
     tcase_add_test(tcase, walks_share_their_fuel);
+    tcase_add_test(tcase, names_of_frames_are_work);
     tcase_add_test(tcase, stacks_of_a_snapshot);
     tcase_add_test(tcase, a_return_address_behind_its_method);
     tcase_add_loop_test(tcase, hijacked, 0, 2);
