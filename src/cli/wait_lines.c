@@ -11,15 +11,16 @@ const char *wait_lines_task(const struct cdacq_task *task)
     return task->method ? task->method : task->type ? task->type : "?";
 }
 
-bool wait_lines_tasks_alike(const struct cdacq_task *a, const struct cdacq_task *b)
-{
-    return a->tid == b->tid && strcmp(wait_lines_task(a), wait_lines_task(b)) == 0 &&
-           strcmp(a->status ? a->status : "", b->status ? b->status : "") == 0;
-}
-
+/* A graph has each name once, so equal names, which can be long, are mostly one text in memory. */
 static int compare_texts(const char *a, const char *b)
 {
-    return strcmp(a ? a : "", b ? b : "");
+    return a == b ? 0 : strcmp(a ? a : "", b ? b : "");
+}
+
+bool wait_lines_tasks_alike(const struct cdacq_task *a, const struct cdacq_task *b)
+{
+    return a->tid == b->tid && compare_texts(wait_lines_task(a), wait_lines_task(b)) == 0 &&
+           compare_texts(a->status, b->status) == 0;
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -67,7 +68,8 @@ size_t wait_lines_count(const struct shown_waits *waits, size_t first)
 {
     const struct cdacq_wait *wait = waits->items[first];
     size_t end = first + 1;
-    while (wait->object && end < waits->count && compare_lines(wait, waits->items[end]) == 0)
+    bool is_known = wait->object || wait->kind == CDACQ_WAIT_FOREGROUND; /* the latter has no object */
+    while (is_known && end < waits->count && compare_lines(wait, waits->items[end]) == 0)
         end++;
     return end - first;
 }
