@@ -254,6 +254,9 @@ bool threading_array(struct threading_types *types, uint64_t object, struct obje
 bool threading_element(struct threading_types *types, const struct object_array *array, uint64_t index, uint64_t *ret)
 {
     struct reader *reader = &types->cache->reader->raw;
+    if (!types->reads_left)
+        return false;
+    types->reads_left--;
     struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
     *ret = read_pointer(reader, array->elements + index * reader->pointer_size);
     return reader_leave(reader, &outer).status >= 0;

@@ -12,6 +12,8 @@ struct edge {
 
 DEFINE_VECTOR(edges, struct edge);
 
+enum { EDGES_MAX = 2 * RUNNING_TASKS_MAX }; /* the tasks of all lists of Task.WaitAll count, however many wait */
+
 /* Nodes are the threads, then the tasks. */
 struct node {
     uint32_t first, end;  /* of its edges */
@@ -48,9 +50,16 @@ static uint32_t task_node(struct cycles *c, uint64_t task)
     return (uint32_t)found->index;
 }
 
+static bool is_full(const struct cycles *c)
+{
+    return c->edges.count >= EDGES_MAX;
+}
+
 static void add_edge(struct cycles *c, uint32_t from, uint32_t to)
 {
-    if (from != NO_NODE && to != NO_NODE && !edges_append(&c->edges, (struct edge){from, to}))
+    if (is_full(c))
+        graph_note_too_many(c->graph);
+    else if (from != NO_NODE && to != NO_NODE && !edges_append(&c->edges, (struct edge){from, to}))
         graph_note_memory(c->graph);
 }
 
@@ -67,7 +76,7 @@ static bool add_listed(void *context, uint64_t task)
     if (threading_is_task(threading_type_of(types, task, true)) && task_read_status(types, task, &status) &&
         !task_is_completed(status))
         add_edge(list->cycles, list->thread, task_node(list->cycles, task));
-    return true;
+    return !is_full(list->cycles);
 }
 
 static void add_edges(struct cycles *c)

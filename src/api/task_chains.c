@@ -161,10 +161,11 @@ void graph_describe_task_wait(struct cdacq_wait_graph *graph, struct graph_wait 
     struct object_indices seen = {0};
     uint64_t task = wait->blocker == NO_THREAD ? wait->wait.object : 0;
     bool room = true;
-    while (task && room && tasks.count < TASK_CHAIN_MAX) {
+    while (task && room && tasks.count < TASK_CHAIN_MAX && graph->tasks_shown < TASKS_SHOWN_MAX) {
         bool is_new = false; /* or it is a cycle */
         room = object_indices_insert(&seen, (struct object_index){task, 0}, &is_new) &&
                (!is_new || described_tasks_append(&tasks, describe(graph, task, &wait->blocker)));
+        graph->tasks_shown += is_new;
         uint64_t next = is_new && wait->blocker == NO_THREAD ? next_task(graph, task) : 0;
         if (is_new && room && !next && wait->blocker == NO_THREAD)
             wait->wait.has_pending_continuation = has_pending_continuation(graph, task);

@@ -19,6 +19,7 @@ enum {
     LOCKS_MAX = 1 << 20,
     WAIT_NAMES_MAX = 4096,       /* names of types; also of methods */
     TASK_CHAIN_MAX = 1024,       /* tasks that are shown behind a wait */
+    TASKS_SHOWN_MAX = 1 << 18,   /* behind all waits: thousands of threads can wait for the end of one long chain */
     RUNNING_TASKS_MAX = 1 << 20, /* tasks that run; also links between tasks, and tasks that are followed */
 };
 
@@ -99,6 +100,7 @@ struct object_index {
 struct type_name {
     uint64_t method_table;
     const char *name; /* NULL: it cannot be formed */
+    uint32_t length;
 };
 
 /* A wait with what only the library needs. */
@@ -164,7 +166,9 @@ struct cdacq_wait_graph {
     struct graph_pool pool;
     struct type_names type_names;
     struct type_names method_names; /* by the entry point or the state machine */
-    struct cdacq_error problem;     /* the first; status OK: there is none */
+    uint64_t name_bytes;            /* of both, taken from the memory of the target's work */
+    size_t tasks_shown;
+    struct cdacq_error problem; /* the first; status OK: there is none */
     bool completed;
 };
 
@@ -262,6 +266,9 @@ void graph_take_initializer_word(struct cdacq_wait_graph *graph, uint64_t word);
 void graph_find_initializer_waits(struct cdacq_wait_graph *graph);
 
 /* ---- wait_names.c ---- */
+
+/* Gives the memory of all names back to the target's work. */
+void graph_return_names(struct cdacq_wait_graph *graph);
 
 /* The name of a type; NULL: not known. */
 const char *graph_method_table_name(struct cdacq_wait_graph *graph, uint64_t method_table);

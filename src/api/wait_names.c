@@ -10,15 +10,40 @@
 #include "formats/names/spelling.h"
 #include "src/api/wait_graph.h"
 
+enum { USES_OF_A_NAME = 4 }; /* each name that is handed out is compared, escaped and written, perhaps twice */
+
+static struct work *work_of(struct cdacq_wait_graph *graph)
+{
+    return &graph->session->target->target->work;
+}
+
+/*
+ * A name that is handed out once more. The work that it makes counts: a million locks, or the tasks behind thousands of
+ * waits, can have one type with a name of 64 KiB. NULL at the bound.
+ */
+static const char *hand_out(struct cdacq_wait_graph *graph, const struct type_name *name)
+{
+    return name->name && work_take_bytes(work_of(graph), (uint64_t)name->length * USES_OF_A_NAME) ? name->name : NULL;
+}
+
 static const char *keep(struct cdacq_wait_graph *graph, struct type_names *names, uint64_t key, struct text *text)
 {
     struct type_name item = {.method_table = key};
-    if (text->length && !text->broken)
+    if (text->length && !text->broken && work_take_memory(work_of(graph), text->length)) {
+        graph->name_bytes += text->length;
         item.name = arena_string(&graph->arena, text->data, text->length);
+        item.length = (uint32_t)text->length;
+    }
     text_deinit(text);
     if (!type_names_insert(names, item, NULL))
         graph_note_memory(graph);
-    return item.name;
+    return hand_out(graph, &item);
+}
+
+void graph_return_names(struct cdacq_wait_graph *graph)
+{
+    work_return_memory(work_of(graph), graph->name_bytes);
+    graph->name_bytes = 0;
 }
 
 const char *graph_method_table_name(struct cdacq_wait_graph *graph, uint64_t method_table)
@@ -28,7 +53,7 @@ const char *graph_method_table_name(struct cdacq_wait_graph *graph, uint64_t met
     reader_begin(&graph->session->reader.raw, FUEL_NAME);
     const struct type_name *known = type_names_find(&graph->type_names, method_table);
     if (known || graph->type_names.count == WAIT_NAMES_MAX)
-        return known ? known->name : NULL;
+        return known ? hand_out(graph, known) : NULL;
     struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
     type_handle_feed(&graph->session->modules, method_table, &n);
     if (namer_end(&n) != CDACQ_OK)
@@ -92,7 +117,7 @@ const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task)
         return NULL;
     const struct type_name *known = type_names_find(&graph->method_names, key);
     if (known || graph->method_names.count == WAIT_NAMES_MAX)
-        return known ? known->name : NULL;
+        return known ? hand_out(graph, known) : NULL;
     if (method.type)
         name_machine(graph, method.type, &text);
     else

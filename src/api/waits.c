@@ -52,6 +52,7 @@ void cdacq_wait_graph_destroy(struct cdacq_wait_graph *graph)
 {
     if (!graph)
         return;
+    graph_return_names(graph);
     threading_types_deinit(&graph->types);
     wait_sites_deinit(&graph->sites);
     gc_slots_deinit(&graph->slots);
@@ -277,6 +278,7 @@ static int last_foreground_thread(const struct cdacq_wait_graph *graph)
 
 static void describe_waits(struct cdacq_wait_graph *graph)
 {
+    const int last_foreground = last_foreground_thread(graph); /* once: each thread may claim that it has run Main */
     size_t kept = 0;
     for (size_t i = 0; i < graph->waits.count; i++) {
         struct graph_wait wait = graph->waits.items[i];
@@ -287,7 +289,7 @@ static void describe_waits(struct cdacq_wait_graph *graph)
         else if (wait.wait.kind == CDACQ_WAIT_TASK)
             graph_describe_task_wait(graph, &wait);
         else if (wait.wait.kind == CDACQ_WAIT_FOREGROUND)
-            wait.blocker = last_foreground_thread(graph);
+            wait.blocker = last_foreground;
         if (wait.wait.kind == CDACQ_WAIT_ENTER && wait.blocker == wait.thread)
             continue; /* the thread has entered the lock */
         if (wait.wait.kind == CDACQ_WAIT_HANDLE && graph->threads.items[wait.thread].serves_pool)

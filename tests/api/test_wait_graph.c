@@ -915,6 +915,22 @@ START_TEST(main_has_returned)
 }
 END_TEST
 
+/* Each thread of a damaged core can claim that it has run Main: the others are searched once, not for each. */
+START_TEST(main_has_returned_often)
+{
+    enum { MANY = 500 * 1000 };
+    const struct cdacq_thread thread = {
+        .size = sizeof thread,
+        .tid = 1,
+        .state = CDACQ_THREAD_LEAVES | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING,
+    };
+    for (unsigned i = 0; i < MANY; i++)
+        cdacq_wait_graph_add_thread(graph, &thread);
+    (void)cdacq_wait_graph_complete(graph, &error);
+    ck_assert_uint_eq(graph->waits.count, MANY);
+}
+END_TEST
+
 /* A thread that serves the pool waits for handles when it is idle; nothing else waits for that. */
 START_TEST(idle_thread_of_the_pool)
 {
@@ -964,6 +980,90 @@ START_TEST(cycles_of_tasks)
     ck_assert_int_eq(wait_of(0)->blocker_tid, 104);
     ck_assert_uint_eq(wait_of(0)->task_count, 1);
     ck_assert_str_eq(found_deadlocks(), ""); /* no thread is in the cycle of the two */
+}
+END_TEST
+
+/* Adds thread 0 `count` times, which waits on the event of monitor 1 for a task or a list of tasks, then the others. */
+static void wait_often(unsigned count, enum wait_role role, uint64_t object)
+{
+    const struct cdacq_thread thread = lock_heap_thread(&heap, 0);
+    uint64_t event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    lock_heap_put(&heap, event + EVENT_LOCK, heap.monitors[1], 8);
+    lock_heap_block(&heap, 0, 1, 1);
+    for (unsigned i = 0; i < count; i++) {
+        cdacq_wait_graph_add_thread(graph, &thread);
+        graph->current.roles = 1u << WAIT_ROLE_EVENT | 1u << role;
+        graph->current.candidates[WAIT_ROLE_EVENT] = (struct wait_candidate){event, CDACQ_WAIT_BY_FRAME, false};
+        graph->current.candidates[role] = (struct wait_candidate){object, CDACQ_WAIT_BY_FRAME, false};
+    }
+    for (unsigned i = 1; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread other = lock_heap_thread(&heap, i);
+        cdacq_wait_graph_add_thread(graph, &other);
+    }
+}
+
+static int count_tasks(const struct cdacq_wait *wait, void *context)
+{
+    size_t *count = context;
+    *count += wait->task_count;
+    return 0;
+}
+
+/* A long chain of tasks that many threads wait for: all waits are found, but not each has its chain. */
+START_TEST(many_waits_for_a_chain)
+{
+    enum { LENGTH = 400, WAITS = TASKS_SHOWN_MAX / LENGTH + 10 };
+    uint64_t first = lock_heap_object(&heap, LOCK_HEAP_TASK), last = first;
+    for (unsigned i = 1; i < LENGTH; i++) {
+        uint64_t next = lock_heap_object(&heap, LOCK_HEAP_TASK);
+        lock_heap_put(&heap, next + TASK_CONTINUATION, last, 8);
+        last = next;
+    }
+    size_t shown = 0;
+    run_task(last, 0);
+    wait_often(WAITS, WAIT_ROLE_TASK, first);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_ERR_FUEL);
+    ck_assert_uint_eq(graph->waits.count, WAITS);
+    ck_assert_int_eq(cdacq_wait_graph_visit_waits(graph, count_tasks, &shown, &error), CDACQ_OK);
+    ck_assert_uint_eq(shown, TASKS_SHOWN_MAX);
+}
+END_TEST
+
+/* More tasks of lists than the search for deadlocks keeps: that is said. */
+START_TEST(many_waits_for_a_list)
+{
+    enum { TASKS = 8000, WAITS = 2 * RUNNING_TASKS_MAX / TASKS + 10 };
+    static uint64_t tasks[TASKS];
+    uint64_t task = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    for (unsigned i = 0; i < TASKS; i++)
+        tasks[i] = task;
+    wait_often(WAITS, WAIT_ROLE_TASKS, lock_heap_list(&heap, tasks, TASKS));
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_ERR_FUEL);
+    ck_assert_uint_eq(graph->waits.count, WAITS);
+}
+END_TEST
+
+/* Each name that is handed out is work, and a name that is kept is memory: a core chooses how many, and how long. */
+START_TEST(names_are_work)
+{
+    struct work *work = &heap.target.target->work;
+    uint64_t object = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
+    work_set(work, 1000 * 1000, 0, 0);
+    ck_assert_ptr_nonnull(graph_type_name(graph, object));
+    uint64_t before = work->steps;
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_ptr_nonnull(graph_type_name(graph, object));
+    reader_begin(&heap.session.reader.raw, FUEL_LOOKUP); /* counts the reads */
+    ck_assert_uint_ge(work->steps - before, 1000 * sizeof "System.Object" * 4 / WORK_BYTES_OF_A_STEP);
+    work_set(work, work->steps, 0, 0);
+    ck_assert_ptr_null(graph_type_name(graph, object));
+    work_set(work, 0, 4, 0);
+    ck_assert_ptr_null(graph_type_name(graph, lock_heap_object(&heap, LOCK_HEAP_LOCK)));
+    work_set(work, 0, 1000, 0);
+    ck_assert_ptr_nonnull(graph_type_name(graph, lock_heap_object(&heap, LOCK_HEAP_EVENT)));
+    ck_assert_uint_gt(work->memory, 0);
+    graph_return_names(graph);
+    work_set(work, 0, 0, 0);
 }
 END_TEST
 
@@ -1136,9 +1236,13 @@ static Suite *suite(void)
     tcase_add_test(tc, running_iterator);
     tcase_add_loop_test(tc, native_waits, 0, 10);
     tcase_add_loop_test(tc, main_has_returned, 0, 7);
+    tcase_add_test(tc, main_has_returned_often);
     tcase_add_loop_test(tc, idle_thread_of_the_pool, 0, 2);
     tcase_add_loop_test(tc, awaited_any, 0, 2);
     tcase_add_test(tc, cycles_of_tasks);
+    tcase_add_test(tc, many_waits_for_a_chain);
+    tcase_add_test(tc, many_waits_for_a_list);
+    tcase_add_test(tc, names_are_work);
     tcase_add_loop_test(tc, too_many_continuations, 0, 2);
     tcase_add_test(tc, lying_tables);
     tcase_add_test(tc, unreadable_sync_blocks);
