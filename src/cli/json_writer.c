@@ -197,17 +197,13 @@ void json_string_key(struct json_writer *w, const char *key)
 void json_lines(struct json_writer *w, const char *key, const char *text, size_t length)
 {
     const char *end = text + length;
-    char *p = json_begin_value(w, key, ESCAPED_SIZE(length) + 2);
-    *p++ = '"';
+    write_value(w, key, "\"", 1);
     for (const char *line = text; line <= end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
-        p = escape(p, line, (size_t)((newline ? newline : end) - line), ESCAPE_JSON_MESSAGE);
-        if (newline) {
-            *p++ = '\\';
-            *p++ = 'n';
-        }
+        output_escaped(w->out, line, (size_t)((newline ? newline : end) - line), ESCAPE_JSON_MESSAGE);
+        if (newline)
+            output_literal(w->out, "\\n");
         line = newline ? newline + 1 : end + 1;
     }
-    *p++ = '"';
-    output_commit(w->out, p);
+    output_literal(w->out, "\"");
 }

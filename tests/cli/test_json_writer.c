@@ -213,6 +213,26 @@ START_TEST(a_document_may_be_larger_than_the_buffer)
 }
 END_TEST
 
+/* A text of lines is written piece by piece, too: escaped at once, one of 64 MiB would take 320 MiB. */
+START_TEST(a_long_text_needs_no_room)
+{
+    enum { LENGTH = 700 * 1024 };
+    static const char lines[] = "\"a\\n\\nb\\n\"";
+    char *text = reallocate(NULL, LENGTH);
+    memset(text, '\1', LENGTH);
+    struct output out = open_output();
+    struct json_writer w = json_begin(&out);
+    json_lines(&w, NULL, text, LENGTH);
+    ck_assert_uint_lt(out.capacity, 2 * LENGTH);
+    json_lines(&w, NULL, "a\n\nb\n", 5);
+    char *written = close_output(&out);
+    ck_assert_uint_gt(strlen(written), (size_t)5 * LENGTH);
+    ck_assert_str_eq(written + strlen(written) - strlen(lines), lines);
+    free(written);
+    free(text);
+}
+END_TEST
+
 static Suite *json_writer_suite(void)
 {
     Suite *suite = suite_create("json_writer");
@@ -221,6 +241,7 @@ static Suite *json_writer_suite(void)
     tcase_add_test(tcase, each_value_has_its_form);
     tcase_add_test(tcase, a_pretty_document_is_indented);
     tcase_add_test(tcase, a_document_may_be_larger_than_the_buffer);
+    tcase_add_test(tcase, a_long_text_needs_no_room);
     suite_add_tcase(suite, tcase);
     return suite;
 }
