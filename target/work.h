@@ -49,6 +49,14 @@ static inline bool work_take_bytes(struct work *work, uint64_t bytes)
     return true;
 }
 
+enum { WORK_USES_OF_A_TEXT = 4 }; /* a text in an answer is compared, escaped and written, perhaps more than once */
+
+/* The same for a text, each time that it is in an answer: a core chooses how long it is, and how often it is shown. */
+static inline bool work_take_text(struct work *work, uint64_t length)
+{
+    return work_take_bytes(work, length * WORK_USES_OF_A_TEXT);
+}
+
 /* Takes memory that the target or a session keeps. False if the bound does not allow it. */
 bool work_take_memory(struct work *work, uint64_t bytes);
 void work_return_memory(struct work *work, uint64_t bytes);

@@ -25,7 +25,10 @@ void exception_put(struct exception_writer *w, const char *bytes, size_t length)
         w->stopped = true;
     }
     w->written += length;
-    if (length && !w->output->write(w->output->context, bytes, length)) {
+    /* A thread can handle many exceptions, each with the same long text: the bound on one is not enough. */
+    struct target *target = w->output->cache->reader->raw.target;
+    if ((target && !work_take_text(&target->work, length)) ||
+        (length && !w->output->write(w->output->context, bytes, length))) {
         w->flaws |= EXCEPTION_TEXT_CUT;
         w->stopped = true;
     }

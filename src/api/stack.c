@@ -346,7 +346,7 @@ static void count_texts(struct cdacq_session *session, const struct cdacq_frame 
     size_t bytes = length_of(frame->symbol) + length_of(frame->module);
     if (frame->method)
         bytes += frame->method->name_length + length_of(frame->method->module);
-    (void)work_take_bytes(&session->target->target->work, bytes);
+    (void)work_take_text(&session->target->target->work, bytes);
 }
 
 /* Why a walk ended early. If native frames cannot be unwound at all, that is the reason. */

@@ -10,8 +10,6 @@
 #include "formats/names/spelling.h"
 #include "src/api/wait_graph.h"
 
-enum { USES_OF_A_NAME = 4 }; /* each name that is handed out is compared, escaped and written, perhaps twice */
-
 static struct work *work_of(struct cdacq_wait_graph *graph)
 {
     return &graph->session->target->target->work;
@@ -23,7 +21,7 @@ static struct work *work_of(struct cdacq_wait_graph *graph)
  */
 static const char *hand_out(struct cdacq_wait_graph *graph, const struct type_name *name)
 {
-    return name->name && work_take_bytes(work_of(graph), (uint64_t)name->length * USES_OF_A_NAME) ? name->name : NULL;
+    return name->name && work_take_text(work_of(graph), name->length) ? name->name : NULL;
 }
 
 static const char *keep(struct cdacq_wait_graph *graph, struct type_names *names, uint64_t key, struct text *text)

@@ -1054,7 +1054,8 @@ START_TEST(names_are_work)
     for (unsigned i = 0; i < 1000; i++)
         ck_assert_ptr_nonnull(graph_type_name(graph, object));
     reader_begin(&heap.session.reader.raw, FUEL_LOOKUP); /* counts the reads */
-    ck_assert_uint_ge(work->steps - before, 1000 * sizeof "System.Object" * 4 / WORK_BYTES_OF_A_STEP);
+    ck_assert_uint_ge(work->steps - before,
+                      1000 * (sizeof "System.Object" * WORK_USES_OF_A_TEXT / WORK_BYTES_OF_A_STEP));
     work_set(work, work->steps, 0, 0);
     ck_assert_ptr_null(graph_type_name(graph, object));
     work_set(work, 0, 4, 0);

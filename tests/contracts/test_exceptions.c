@@ -147,6 +147,26 @@ START_TEST(long_lists)
 }
 END_TEST
 
+/* A text is work each time: a thread can handle thousands of exceptions that share one long text. */
+START_TEST(texts_are_work)
+{
+    enum { LENGTH = 60 * 1000, TEXT_STEPS = LENGTH * WORK_USES_OF_A_TEXT / WORK_BYTES_OF_A_STEP };
+    struct work *work = &heap.target->work;
+    uint64_t string = align_up(heap.end, 16);
+    heap.endless = true; /* its characters are zeros */
+    exception_heap_set(&heap, string, F_Object_m_pMethTab, heap.string_table);
+    exception_heap_set(&heap, string, F_String_m_StringLength, LENGTH);
+    exception_heap_set(&heap, heap.bad, F_Exception__message, string);
+    work_set(work, 1000 * 1000, 0, 0);
+    ck_assert_uint_eq(write_text(heap.bad) & EXCEPTION_TEXT_CUT, 0);
+    ck_assert_uint_gt(text.length, LENGTH);
+    ck_assert_uint_ge(work->steps, TEXT_STEPS);
+    work_set(work, work->steps + TEXT_STEPS / 2, 0, 0);
+    ck_assert_uint_ne(write_text(heap.bad) & EXCEPTION_TEXT_CUT, 0);
+    ck_assert_uint_lt(text.length, LENGTH);
+}
+END_TEST
+
 START_TEST(objects)
 {
     struct object_array array;
@@ -183,7 +203,7 @@ END_TEST
 static Suite *suite(void)
 {
     const TTest *const tests[] = {texts,         namesakes,     lines,      the_type_alone, cycles,
-                                  missing_parts, lying_lengths, long_lists, objects};
+                                  missing_parts, lying_lengths, long_lists, texts_are_work, objects};
     Suite *s = suite_create("exceptions");
     TCase *tc = tcase_create("exceptions");
     tcase_add_checked_fixture(tc, setup, teardown);
