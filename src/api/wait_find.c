@@ -263,6 +263,7 @@ void graph_find_wait(struct cdacq_wait_graph *graph)
     if (has_timeout && graph->current.framework_waits) /* the framework's method may wait again after it */
         found.wait.has_timeout = false;
     struct graph_wait *wait = waits ? graph_waits_append_items(&graph->waits, 1) : NULL;
+    graph_last_thread(graph)->has_wait = wait != NULL;
     if (wait)
         *wait = found;
     else if (waits)

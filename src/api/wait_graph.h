@@ -30,6 +30,7 @@ struct graph_thread {
     int tid;
     const char *name;       /* NULL: not known */
     bool is_waiting;        /* the runtime says so: it sleeps, waits or joins */
+    bool has_wait;          /* one was found in its frames or its state */
     bool is_background;     /* the runtime says so: the process does not wait for its end */
     bool has_run_main;      /* the runtime says so: it waits for the foreground threads to end */
     bool is_of_pool;        /* the runtime says so: a worker of the thread pool, or a thread that serves it */

@@ -66,7 +66,8 @@ void graph_find_initializer_waits(struct cdacq_wait_graph *graph)
             ambiguous |= found && found != run;
             found = run;
         }
-        if (found && !ambiguous)
+        /* A thread has one wait: what the runtime blocks it on, if that is known. */
+        if (found && !ambiguous && !graph->threads.items[words->items[i].other].has_wait)
             add_wait(graph, words->items[i].other, found);
     }
 }

@@ -112,8 +112,8 @@ START_TEST(initializers)
 {
     enum { T = 0x1000, U = 0x2000, OTHER = 0x3000 };
     static const struct task_link runs[] = {{T, 0}, {U, 1}};
-    static const struct task_link words[] = {{T, 0}, {OTHER, 0}, {OTHER, 1}, {T, 1}, {U, 1},
-                                             {T, 2}, {U, 2},     {T, 3},     {T, 3}, {U, 4}};
+    static const struct task_link words[] = {{T, 0}, {OTHER, 0}, {U, 0}, {OTHER, 1}, {T, 1}, {U, 1},
+                                             {T, 2}, {U, 2},     {T, 3}, {T, 3},     {U, 4}};
     enter(0, 1, 1);
     lock_heap_add_threads(&heap, graph);
     for (size_t i = 0; i < ARRAY_SIZE(runs); i++)
@@ -122,7 +122,8 @@ START_TEST(initializers)
         ck_assert(task_links_append(&graph->initializer_words, words[i]));
     ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
     ck_assert_str_eq(found_deadlocks(), "101 102;");
-    ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_ENTER);
+    ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_ENTER); /* and for nothing else */
+    ck_assert_uint_eq(graph->waits.count, 4);
     const struct cdacq_wait *wait = wait_of(1);
     ck_assert_int_eq(wait->kind, CDACQ_WAIT_INITIALIZER);
     ck_assert_int_eq(wait->by, CDACQ_WAIT_BY_FRAME);
