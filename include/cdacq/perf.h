@@ -235,7 +235,8 @@ CDACQ_API enum cdacq_status cdacq_target_verify(struct cdacq_target *target, con
  * Finds the perf map of a running process: perf-PID.map in a directory that its environment names
  * (DOTNET_PerfMapJitDumpPath, TMPDIR) or in /tmp. A file that was last written to before the process began is not its
  * own. Writes its path, as this process reaches it, to `ret`, which has room for `size` bytes. CDACQ_NOT_MANAGED: there
- * is none, perhaps not yet. Fails with IO; also if it finds none and is not permitted to read the process's environment.
+ * is none, perhaps not yet. Fails with IO; also if it finds none and is not permitted to read the process's
+ * environment.
  */
 CDACQ_API enum cdacq_status cdacq_perf_map_find_file(int pid, char *ret, size_t size, struct cdacq_error *err);
 

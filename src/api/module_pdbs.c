@@ -46,7 +46,7 @@ size_t module_pdbs_list(const struct module_pdbs *pdbs, struct file_candidate *r
     return count;
 }
 
-/* Takes memory for a PDB of the target's memory. It is not returned, because a PDB that is refused has cost time, too. */
+/* Takes memory for a copy of a PDB in the target. It is not returned: a PDB that is refused has cost time, too. */
 static const char *take_unpacked(struct pdb_search *search, size_t size)
 {
     pthread_mutex_lock(&search->files.policy->lock);
@@ -129,7 +129,7 @@ static char *symbol_key(const struct pe_debug *debug, const char *name)
     return strdup(text);
 }
 
-/* Reads what the image says of its PDB, in tasks of the module's reader. Uses the PDB that the target's memory holds. */
+/* Reads what the image says of its PDB, and uses a PDB that the target holds. Begins tasks of the module's reader. */
 static void read_image(struct pdb_search *search, const struct module *module, struct pe_debug *debug)
 {
     struct reader *reader = &module->reader->raw;
