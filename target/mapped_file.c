@@ -180,11 +180,11 @@ static void describe_missing(struct search *search)
     if (key[0])
         snprintf(known, sizeof known, "%.80s%s%s%s", text, text[0] && has_room ? ", " : "",
                  has_room ? "symbol server key " : "", has_room ? key : "");
-    if (length && known[0])
-        snprintf(why + length, room, "; wanted: %s", known);
-    else if (!length)
-        snprintf(why, room, "%s is needed and was not found%s%s%s", path, known[0] ? " (" : "", known,
-                 known[0] ? ")" : "");
+    const char *form = length ? "; wanted: " : " (";
+    if (!length)
+        length = (size_t)snprintf(why, room, "%s is needed and was not found", path);
+    if (known[0])
+        snprintf(why + length, sizeof search->why - length, "%s%s%s", form, known, form[0] == ' ' ? ")" : "");
     describe_need(search, &file);
     file_policy_describe(search->file->policy, &file.need, why, sizeof search->why);
 }
