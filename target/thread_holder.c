@@ -106,8 +106,8 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
         return CDACQ_OK;
     /*
      * This is either the stop above, with an event in the high bytes, or a signal, which must not be lost. The stop has
-     * the signal that had stopped the process, else SIGTRAP. The state in /proc would not do: for a moment after another
-     * tracer has let it go, a stopped thread runs.
+     * the signal that had stopped the process, else SIGTRAP. The state in /proc would not do: for a moment after
+     * another tracer has let it go, a stopped thread runs.
      */
     bool is_event = status >> 16;
     int signal = is_event ? 0 : WSTOPSIG(status);

@@ -1,4 +1,4 @@
-/* test_wait_lines.c: which waits of a report are one line. The waits, which a core may have made up, are built by hand. */
+/* test_wait_lines.c: which waits of a report are one line. The waits are built by hand; a core may make them up. */
 #include "cdacq.h"
 
 static const struct cdacq_wait *given_waits;

@@ -1,6 +1,6 @@
 /*
- * Where the jitdump and the perf map of a running process are looked for. tests/cli/test_records.py has the jitdumps that
- * a process maps, and those of other processes.
+ * Where the jitdump and the perf map of a running process are looked for. tests/cli/test_records.py has the jitdumps
+ * that a process maps, and those of other processes.
  */
 #include <fcntl.h>
 #include <signal.h>
