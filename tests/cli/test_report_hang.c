@@ -2,22 +2,8 @@
  * test_report_hang.c: the signature of a process that hangs, and whose stacks come first. The frames, which a core may
  * have made up, are built by hand.
  */
-#include "cdacq.h"
+#include "tests/support/given_waits.h"
 
-static const struct cdacq_wait *given_waits;
-static size_t given_count;
-
-static enum cdacq_status visit_given_waits(const struct cdacq_wait_graph *graph,
-                                           int (*visit)(const struct cdacq_wait *wait, void *context), void *context,
-                                           struct cdacq_error *err)
-{
-    (void)graph, (void)err;
-    for (size_t i = 0; i < given_count; i++)
-        (void)visit(&given_waits[i], context);
-    return CDACQ_OK;
-}
-
-#define cdacq_wait_graph_visit_waits visit_given_waits
 #include "src/cli/report_hang.c"
 #include "src/cli/signature_names.c"
 #include "tests/support/check_main.h"

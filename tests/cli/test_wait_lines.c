@@ -1,20 +1,6 @@
 /* test_wait_lines.c: which waits of a report are one line. The waits are built by hand; a core may make them up. */
-#include "cdacq.h"
+#include "tests/support/given_waits.h"
 
-static const struct cdacq_wait *given_waits;
-static size_t given_count;
-
-static enum cdacq_status visit_given_waits(const struct cdacq_wait_graph *graph,
-                                           int (*visit)(const struct cdacq_wait *wait, void *context), void *context,
-                                           struct cdacq_error *err)
-{
-    (void)graph, (void)err;
-    for (size_t i = 0; i < given_count; i++)
-        (void)visit(&given_waits[i], context);
-    return CDACQ_OK;
-}
-
-#define cdacq_wait_graph_visit_waits visit_given_waits
 #include "src/cli/wait_lines.c"
 #include "tests/support/check_main.h"
 
