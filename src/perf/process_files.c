@@ -187,6 +187,34 @@ static bool find_in_folders(int pid, const char *name, char *ret, size_t size, c
     return false;
 }
 
+/* A kind of file that the runtime writes, and the words of a message that there is none. */
+struct written_file {
+    const char *prefix, *suffix; /* of its name, around the pid */
+    const char *kind, *where, *unless_mapped, *setting;
+};
+
+/* Finds a file of the process that it need not map. */
+static enum cdacq_status find_written(int pid, const struct written_file *file, char *ret, size_t size,
+                                      struct cdacq_error *err)
+{
+    char name[64], why[WHY_ROOM] = "";
+    snprintf(name, sizeof name, "%s%d%s", file->prefix, own_pid(pid), file->suffix);
+    if (find_in_folders(pid, name, ret, size, why, sizeof why))
+        return CDACQ_OK;
+    if (why[0])
+        return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no %s: %s%s", pid, file->kind, file->unless_mapped,
+                         why);
+    if (is_refused(pid))
+        return error_set(err, CDACQ_ERR_IO, 0,
+                         "process %d: not permitted to see %s (same user, or root; see ptrace_scope), and there is no "
+                         "%s in /tmp",
+                         pid, file->where, name);
+    return error_set(err, CDACQ_NOT_MANAGED, 0,
+                     "process %d has no %s: %sthere is no %s in /tmp or where its environment says (%s makes a .NET "
+                     "process write it)",
+                     pid, file->kind, file->unless_mapped, name, file->setting);
+}
+
 static enum cdacq_status check_pid(int pid, struct cdacq_error *err)
 {
     char path[32];
@@ -197,45 +225,24 @@ static enum cdacq_status check_pid(int pid, struct cdacq_error *err)
 
 enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struct cdacq_error *err)
 {
-    char name[64], why[WHY_ROOM] = "";
+    static const struct written_file jitdump = {.prefix = "jit-",
+                                                .suffix = ".dump",
+                                                .kind = "jitdump",
+                                                .where = "which jitdump it has",
+                                                .unless_mapped = "it maps none, and ",
+                                                .setting = "DOTNET_PerfMapEnabled=1"};
     if (check_pid(pid, err) < 0)
         return CDACQ_ERR_IO;
-    snprintf(name, sizeof name, "jit-%d.dump", own_pid(pid));
-    if (find_mapped(pid, ret, size) || find_in_folders(pid, name, ret, size, why, sizeof why))
-        return CDACQ_OK;
-    if (why[0])
-        return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no jitdump: it maps none, and %s", pid, why);
-    if (is_refused(pid))
-        return error_set(
-            err, CDACQ_ERR_IO, 0,
-            "process %d: not permitted to see which jitdump it has (same user, or root; see ptrace_scope), "
-            "and there is no %s in /tmp",
-            pid, name);
-    return error_set(
-        err, CDACQ_NOT_MANAGED, 0,
-        "process %d has no jitdump: it maps none, and there is no %s in /tmp or where its environment says "
-        "(DOTNET_PerfMapEnabled=1 makes a .NET process write it)",
-        pid, name);
+    return find_mapped(pid, ret, size) ? CDACQ_OK : find_written(pid, &jitdump, ret, size, err);
 }
 
 enum cdacq_status cdacq_perf_map_find_file(int pid, char *ret, size_t size, struct cdacq_error *err)
 {
-    char name[64], why[WHY_ROOM] = "";
-    if (check_pid(pid, err) < 0)
-        return CDACQ_ERR_IO;
-    snprintf(name, sizeof name, "perf-%d.map", own_pid(pid));
-    if (find_in_folders(pid, name, ret, size, why, sizeof why))
-        return CDACQ_OK;
-    if (why[0])
-        return error_set(err, CDACQ_NOT_MANAGED, 0, "process %d has no perf map: %s", pid, why);
-    if (is_refused(pid))
-        return error_set(
-            err, CDACQ_ERR_IO, 0,
-            "process %d: not permitted to see where its perf map is (same user, or root; see ptrace_scope), "
-            "and there is no %s in /tmp",
-            pid, name);
-    return error_set(err, CDACQ_NOT_MANAGED, 0,
-                     "process %d has no perf map: there is no %s in /tmp or where its environment says "
-                     "(DOTNET_PerfMapEnabled=3 makes a .NET process write it)",
-                     pid, name);
+    static const struct written_file perf_map = {.prefix = "perf-",
+                                                 .suffix = ".map",
+                                                 .kind = "perf map",
+                                                 .where = "where its perf map is",
+                                                 .unless_mapped = "",
+                                                 .setting = "DOTNET_PerfMapEnabled=3"};
+    return check_pid(pid, err) < 0 ? CDACQ_ERR_IO : find_written(pid, &perf_map, ret, size, err);
 }
