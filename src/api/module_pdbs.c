@@ -55,21 +55,31 @@ static const char *take_unpacked(struct pdb_search *search, size_t size)
     return reason;
 }
 
-/* Uses a PDB of the target's memory, of which this takes the bytes, unless `refused` says why not. */
-static void use_in_target(struct pdb_search *search, struct file_candidate *candidate, uint8_t **bytes,
-                          const char *what, const char *refused)
+/* Room for a PDB of the target's memory. *ret_refused says why there is none, or becomes NULL. */
+static struct file_candidate allocate_unpacked(struct pdb_search *search, size_t size, const char **ret_refused)
+{
+    *ret_refused = take_unpacked(search, size);
+    uint8_t *bytes = *ret_refused ? NULL : malloc(size);
+    if (!bytes && !*ret_refused)
+        *ret_refused = "out of memory";
+    return (struct file_candidate){.bytes = bytes, .size = size, .owned = bytes};
+}
+
+/* Uses a PDB of the target's memory, unless `refused` says why not, and closes the candidate. */
+static void use_in_target(struct pdb_search *search, struct file_candidate *candidate, const char *what,
+                          const char *refused)
 {
     struct module_pdb *pdb = search->pdb;
     if (!refused)
-        refused = *bytes ? pdb_match_id(search->debug, candidate, &pdb->tables) : "out of memory";
+        refused = pdb_match_id(search->debug, candidate, &pdb->tables);
     if (refused) {
         pdb->refused = true;
         snprintf(search->why, sizeof search->why, "%s: its %s PDB: %s", search->module_name, what, refused);
-        return;
+    } else {
+        pdb->content = file_candidate_take(candidate);
+        pdb->usable = pdb->embedded = pdb->is_in_target = true;
     }
-    candidate->owned = take_ptr(*bytes);
-    pdb->content = *candidate;
-    pdb->usable = pdb->embedded = pdb->is_in_target = true;
+    file_candidate_close(candidate);
 }
 
 /* Uses the PDB that the program gave to the runtime. If that fails, `why` has the reason. */
@@ -81,14 +91,13 @@ static void use_symbol_stream(struct pdb_search *search, const struct module *mo
     struct reader *reader = &module->reader->raw;
     if (!module_get_symbol_stream(module, &address, &size))
         return;
-    const char *refused = reader_failed(reader) ? missing
-                          : size > UNPACKED_MAX ? "it is larger than 256 MiB"
-                                                : take_unpacked(search, size);
-    CLEANUP_FREE uint8_t *bytes = refused ? NULL : malloc(size);
-    struct file_candidate candidate = {.bytes = bytes, .size = size};
-    if (bytes && !reader_try_copy(reader, address, bytes, size))
+    struct file_candidate candidate = {0};
+    const char *refused = reader_failed(reader) ? missing : size > UNPACKED_MAX ? "it is larger than 256 MiB" : NULL;
+    if (!refused)
+        candidate = allocate_unpacked(search, size, &refused);
+    if (!refused && !reader_try_copy(reader, address, candidate.owned, size))
         refused = missing;
-    use_in_target(search, &candidate, &bytes, "loaded", refused);
+    use_in_target(search, &candidate, "loaded", refused);
 }
 
 /* Decompresses the PDB in the image and uses it. If that fails, `why` has the reason. */
@@ -106,12 +115,12 @@ static void use_embedded(struct pdb_search *search, const struct module *module)
         snprintf(why, sizeof search->why, "%s: its embedded PDB is not in the target", search->module_name);
         return;
     }
-    const char *refused = take_unpacked(search, debug->embedded_pdb_size);
-    CLEANUP_FREE uint8_t *bytes = refused ? NULL : malloc(debug->embedded_pdb_size);
-    struct file_candidate candidate = {.bytes = bytes, .size = debug->embedded_pdb_size};
-    if (bytes && !inflate_raw(packed, debug->embedded_size, bytes, debug->embedded_pdb_size, reason, sizeof reason))
+    const char *refused;
+    struct file_candidate candidate = allocate_unpacked(search, debug->embedded_pdb_size, &refused);
+    if (!refused &&
+        !inflate_raw(packed, debug->embedded_size, candidate.owned, debug->embedded_pdb_size, reason, sizeof reason))
         refused = reason;
-    use_in_target(search, &candidate, &bytes, "embedded", refused);
+    use_in_target(search, &candidate, "embedded", refused);
 }
 
 /* Whether a name is not a path, so that it cannot lead out of a folder. */
