@@ -173,18 +173,18 @@ static void describe_missing(struct search *search)
         return;
     }
     const struct file_identity *identity = identity_of(search);
-    const char *text = identity->text;
+    const char *text = identity->text, *begin = length ? "; wanted: " : " (", *end = length ? "" : ")";
     error_printable(key, sizeof key, identity->key);
     bool has_room = strlen(key) < sizeof key - ESCAPED_CHARACTER_SIZE && /* a part of a key is of no use */
                     (length ? length : strlen(path)) + strlen(text) + strlen(key) + OTHER_WORDS < sizeof search->why;
-    if (key[0])
-        snprintf(known, sizeof known, "%.80s%s%s%s", text, text[0] && has_room ? ", " : "",
-                 has_room ? "symbol server key " : "", has_room ? key : "");
-    const char *form = length ? "; wanted: " : " (";
+    if (key[0] && !has_room)
+        snprintf(known, sizeof known, "%.80s", text);
+    else if (key[0])
+        snprintf(known, sizeof known, "%.80s%ssymbol server key %s", text, text[0] ? ", " : "", key);
     if (!length)
         length = (size_t)snprintf(why, room, "%s is needed and was not found", path);
     if (known[0])
-        snprintf(why + length, sizeof search->why - length, "%s%s%s", form, known, form[0] == ' ' ? ")" : "");
+        snprintf(why + length, sizeof search->why - length, "%s%s%s", begin, known, end);
     describe_need(search, &file);
     file_policy_describe(search->file->policy, &file.need, why, sizeof search->why);
 }
