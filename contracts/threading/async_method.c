@@ -75,7 +75,7 @@ static bool is_box(const struct metadata *metadata, uint32_t token)
 static uint64_t machine_type(struct threading_types *types, uint64_t method_table)
 {
     struct field_reader *reader = types->cache->reader;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    struct type_search search = type_search_begin(types, FUEL_NAME);
     const struct metadata *metadata;
     uint32_t token, count = 0;
     uint64_t arguments, ret = 0;
@@ -89,7 +89,7 @@ static uint64_t machine_type(struct threading_types *types, uint64_t method_tabl
         }
         method_table = method_table_parent(reader, method_table);
     }
-    return reader_leave(&reader->raw, &outer).status < 0 ? 0 : ret;
+    return type_search_end(types, &search) ? ret : 0;
 }
 
 /* The first word of `object` that refers to an object of `method_table`. 0: there is none. */
@@ -141,12 +141,12 @@ static bool machine_field(struct threading_types *types, const struct async_meth
     if (!method->type || !types->reads_left)
         return false;
     types->reads_left--;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    struct type_search search = type_search_begin(types, FUEL_NAME);
     bool found = method->machine ||
                  object_field_find(types->cache, object_method_table(reader, method->box), "StateMachine", &place);
     found = found && object_field_declared(types->cache, method->type, name, &field) && !field.is_static;
     uint64_t start = method->machine ? method->machine : method->box + place.offset;
-    if (reader_leave(&reader->raw, &outer).status < 0 || !found)
+    if (!type_search_end(types, &search) || !found)
         return false;
     *ret = object_field_address(reader, start, &field);
     return true;

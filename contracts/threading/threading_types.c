@@ -114,6 +114,21 @@ void threading_types_deinit(struct threading_types *types)
     threading_method_tables_deinit(&types->known);
 }
 
+struct type_search type_search_begin(struct threading_types *types, uint32_t fuel)
+{
+    struct reader *reader = &types->cache->reader->raw;
+    struct reader_task outer = reader_enter(reader, fuel);
+    return (struct type_search){outer, reader->task.fuel};
+}
+
+bool type_search_end(struct threading_types *types, const struct type_search *search)
+{
+    struct reader *reader = &types->cache->reader->raw;
+    uint32_t reads = (search->fuel - reader->task.fuel) / THREADING_STEPS_OF_A_READ;
+    types->reads_left -= MIN(reads, types->reads_left);
+    return reader_leave(reader, &search->outer).status >= 0;
+}
+
 /* Identifies a type of the core library by its own name, not by a base type. False if the name cannot be read. */
 static bool identify(struct threading_types *types, uint64_t method_table, enum threading_type *ret)
 {
@@ -155,7 +170,7 @@ static struct threading_method_table find_type(struct threading_types *types, ui
     if (!types->core || !object || object % reader->raw.pointer_size || !types->reads_left)
         return ret;
     types->reads_left--;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_NAME);
+    struct type_search search = type_search_begin(types, FUEL_NAME);
     uint64_t table = object_method_table(reader, object);
     const struct threading_method_table *known =
         reader_failed(&reader->raw) ? NULL : threading_method_tables_find(&types->known, table);
@@ -167,7 +182,7 @@ static struct threading_method_table find_type(struct threading_types *types, ui
         if (types->known.count < THREADING_TYPES_MAX)
             (void)threading_method_tables_insert(&types->known, ret, NULL);
     }
-    (void)reader_leave(&reader->raw, &outer);
+    (void)type_search_end(types, &search);
     return ret;
 }
 
@@ -188,11 +203,11 @@ static void find_field(struct threading_types *types, uint64_t object, enum thre
     struct field_reader *reader = types->cache->reader;
     struct threading_field_place *place = &types->fields[field];
     struct object_field found;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
+    struct type_search search = type_search_begin(types, FUEL_INDEX);
     uint64_t table = object_method_table(reader, object);
     bool exists = !reader_failed(&reader->raw) &&
                   object_field_find(types->cache, table, field_names[field].name, &found) && !found.is_static;
-    place->searched = reader_leave(&reader->raw, &outer).status >= 0;
+    place->searched = type_search_end(types, &search);
     place->found = place->searched && exists;
     if (place->found)
         place->offset = (uint32_t)object_field_address(reader, 0, &found);

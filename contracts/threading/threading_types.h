@@ -98,6 +98,7 @@ enum threading_field {
 enum {
     THREADING_TYPES_MAX = 64 * 1024, /* method tables that are remembered */
     THREADING_READS_MAX = 1 << 26,   /* objects and fields that are looked at; after that, nothing is found */
+    THREADING_STEPS_OF_A_READ = 16,  /* so many steps of a search in a type count as a read */
 };
 
 struct threading_method_table {
@@ -124,6 +125,20 @@ struct threading_types {
 /* Does not fail: if the core library cannot be found, every object is THREADING_OTHER. */
 void threading_types_init(struct threading_types *types, struct module_cache *cache);
 void threading_types_deinit(struct threading_types *types);
+
+/* A search in the fields and base types of a type, which is a task of its own. */
+struct type_search {
+    struct reader_task outer;
+    uint32_t fuel;
+};
+
+struct type_search type_search_begin(struct threading_types *types, uint32_t fuel);
+
+/*
+ * Takes the steps of the search from the reads that are left: a process chooses how many fields its types have. False
+ * if the search failed.
+ */
+bool type_search_end(struct threading_types *types, const struct type_search *search);
 
 static inline bool threading_is_task(enum threading_type type)
 {

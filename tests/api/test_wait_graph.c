@@ -3,6 +3,7 @@
 
 #include "contracts/objects/sync_block.h"
 #include "contracts/thread.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/managed_lock.h"
 #include "contracts/threading/thread_pool.h"
 #include "tests/support/check_main.h"
@@ -521,6 +522,22 @@ START_TEST(task_with_children)
     const struct cdacq_wait *wait = wait_for_box(parent, event);
     ck_assert_uint_eq(wait->task_count, _i ? 1 : 2);
     ck_assert_str_eq(found_deadlocks(), _i ? "" : "101;");
+}
+END_TEST
+
+/* Searches in a type with many fields take reads by their steps, so that a process cannot make them last for hours. */
+START_TEST(searches_take_reads)
+{
+    struct threading_types *types = &graph->types;
+    uint64_t box = lock_heap_object(&heap, LOCK_HEAP_BOX);
+    struct async_method method;
+    heap.target.target->work.steps_max = UINT64_MAX;
+    ck_assert(async_method_find(types, box, &method));
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_uint_eq(async_method_awaiter_task(types, &method), 0);
+    ck_assert_uint_gt(heap.target.target->work.steps, 100 * LOCK_HEAP_VARIABLES);
+    ck_assert_uint_gt((uint64_t)(THREADING_READS_MAX - types->reads_left) * 2 * THREADING_STEPS_OF_A_READ,
+                      heap.target.target->work.steps);
 }
 END_TEST
 
@@ -1231,6 +1248,7 @@ static Suite *suite(void)
     tcase_add_test(tc, guessed_own_task);
     tcase_add_test(tc, completed_task);
     tcase_add_test(tc, awaited_task);
+    tcase_add_test(tc, searches_take_reads);
     tcase_add_loop_test(tc, awaited_source, 0, 3);
     tcase_add_loop_test(tc, awaited_iterator, 0, 4);
     tcase_add_loop_test(tc, cancellable_continuation, 0, 2);

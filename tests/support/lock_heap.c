@@ -126,6 +126,12 @@ static uint64_t allocate(struct lock_heap *heap, uint64_t size)
 
 /* ---- Types ---- */
 
+/* The row of a field: those of a LOCK_HEAP_MACHINE are followed by its variables. */
+static uint32_t field_rid(size_t i)
+{
+    return (uint32_t)i + 1 + (heap_fields[i].type > LOCK_HEAP_MACHINE ? LOCK_HEAP_VARIABLES : 0);
+}
+
 static uint8_t *write_metadata(size_t *ret_size)
 {
     static const uint8_t signature[] = {0x06, ELEMENT_OBJECT};
@@ -138,9 +144,13 @@ static uint8_t *write_metadata(size_t *ret_size)
         METADATA_ROW(&w, METADATA_TYPE_DEF, 1, name, metadata_writer_string(&w, type_names[type][0]), 0, field, 1);
         for (size_t i = 0; i < ARRAY_SIZE(heap_fields); i++)
             field += heap_fields[i].type == type;
+        field += type == LOCK_HEAP_MACHINE ? LOCK_HEAP_VARIABLES : 0;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(heap_fields); i++)
+    for (size_t i = 0, rid = 1; i < ARRAY_SIZE(heap_fields); i++, rid++) {
+        for (; rid < field_rid(i); rid++)
+            METADATA_ROW(&w, METADATA_FIELD, 1, metadata_writer_string(&w, "variable"), blob);
         METADATA_ROW(&w, METADATA_FIELD, 1, metadata_writer_string(&w, heap_fields[i].name), blob);
+    }
     uint8_t *metadata = metadata_writer_finish(&w, ret_size);
     metadata_writer_deinit(&w);
     return metadata;
@@ -175,7 +185,7 @@ static void add_field_descs(struct lock_heap *heap, unsigned type)
         if (heap_fields[i].type != type)
             continue;
         uint64_t desc = allocate(heap, 16);
-        lock_heap_set(heap, desc, F_FieldDesc_DWord1, i + 1);
+        lock_heap_set(heap, desc, F_FieldDesc_DWord1, field_rid(i));
         lock_heap_set(heap, desc, F_FieldDesc_DWord2,
                       (heap_fields[i].offset - 8) | (uint32_t)heap_fields[i].element << 27);
     }

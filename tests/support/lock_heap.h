@@ -11,8 +11,9 @@
 enum {
     LOCK_HEAP_BASE = 0x100000,
     LOCK_HEAP_SIZE = 0x20000,
-    LOCK_HEAP_THREADS = 6, /* with the runtime's ids 1, 2, ... and the kernel's ids 101, 102, ... */
-    LOCK_HEAP_BLOCKS = 8,  /* sync blocks, of the indices 1, 2, ... */
+    LOCK_HEAP_THREADS = 6,     /* with the runtime's ids 1, 2, ... and the kernel's ids 101, 102, ... */
+    LOCK_HEAP_BLOCKS = 8,      /* sync blocks, of the indices 1, 2, ... */
+    LOCK_HEAP_VARIABLES = 100, /* further fields of a LOCK_HEAP_MACHINE */
 };
 
 /* The types, in the order of their TypeDefs. */
