@@ -203,6 +203,13 @@ static enum cdacq_status add_sub_descriptors(struct loader *loader, const struct
     return CDACQ_OK;
 }
 
+/* False if the pointer to the JSON is an offset in the image, as in the file: the image is being loaded. */
+static bool is_relocated(const struct loader *loader, const struct header *header)
+{
+    const struct image *image = loader->image;
+    return !image || !image->base || header->json >= image->end - image->base;
+}
+
 static enum cdacq_status load_json(struct loader *loader, const struct header *header, const char *origin, bool is_main)
 {
     struct reader reader;
@@ -211,8 +218,14 @@ static enum cdacq_status load_json(struct loader *loader, const struct header *h
     CLEANUP_FREE uint64_t *pointers = NULL;
     reader_init(&reader, loader->target, header->pointer_size, header->big_endian);
     reader_begin(&reader, FUEL_OPEN);
-    if (!reader_window(&reader, header->json, header->json_size, "the descriptor's JSON", &text))
-        return reader_status(&reader, loader->err);
+    if (!reader_window(&reader, header->json, header->json_size, "the descriptor's JSON", &text)) {
+        enum cdacq_status status = reader_status(&reader, loader->err);
+        if (status == CDACQ_ERR_MEMORY && is_main && !is_relocated(loader, header))
+            return error_set(loader->err, CDACQ_ERR_NO_RUNTIME, header->json,
+                             "the runtime has not started yet: its image is not relocated (the process ended early, or "
+                             "is still loading)");
+        return status;
+    }
     enum cdacq_status status = json_parse((const char *)text.bytes, text.size, origin, &root, loader->err);
     window_deinit(&text);
     if (status < 0)

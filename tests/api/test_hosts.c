@@ -428,6 +428,22 @@ START_TEST(a_runtime_that_has_not_started)
 }
 END_TEST
 
+/* The pointer to the JSON, after the magic number, flags and the size of the JSON, is as the file has it. */
+START_TEST(a_runtime_that_is_being_loaded)
+{
+    struct mock *mock = mock_of_arch(_i, 1);
+    uint64_t pointer = mock_publish(mock, NULL) + 16;
+    struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
+    struct cdacq_target_info info = {.size = sizeof info};
+    ck_assert_int_eq(cdacq_target_get_info(target, &info, NULL), CDACQ_OK);
+    mock_write_pointer(mock, pointer, mock_read_pointer(mock, pointer) - info.runtime_base);
+    cdacq_target_close(target);
+    ASSERT_TOOL(mock, "info", "", 2, "\nproblem     the runtime has not started yet: its image is not relocated",
+                "\nnext        take the core once");
+    mock_destroy(mock);
+}
+END_TEST
+
 START_TEST(methods_without_names)
 {
     struct mock *mock = mock_of_arch(_i, 6);
@@ -777,6 +793,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, an_unknown_runtime, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, no_runtime_at_all, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_runtime_that_has_not_started, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_runtime_that_is_being_loaded, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, methods_without_names, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, memory_that_is_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_build_id_in_part, 0, ARCH_COUNT);
