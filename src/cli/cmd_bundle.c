@@ -18,6 +18,8 @@
 #include "src/cli/output_folder.h"
 #include "util/base.h"
 
+#define COPIES_MAX (UINT64_C(8) << 30) /* bytes, unless --store-max says otherwise */
+
 enum result {
     COPIED,
     PRESENT,
@@ -47,34 +49,42 @@ struct work {
     uint64_t counts[RESULT_COUNT], unconfirmed;
     uint64_t missing_pdbs; /* of `counts`: only lines need them */
     uint64_t bytes;        /* of the copied files */
+    uint64_t bytes_max;    /* the target names the files, which may be sparse and of any size */
     bool failed;
 };
 
-/* Copies to the end of `from`. Returns false with errno set if that cannot be read. */
-static bool copy_bytes(int from, struct output *out, uint64_t *bytes)
+/* A file that is copied, with the size that it had when it was opened. */
+struct source {
+    int fd;
+    uint64_t size;
+};
+
+/* Copies a file, or less if it is cut meanwhile. Returns false with errno set if it cannot be read. */
+static bool copy_bytes(const struct source *from, struct output *out)
 {
     enum { CHUNK = 64 * 1024 };
-    for (uint64_t at = 0; !output_failed(out);) {
-        char *p = output_reserve(out, CHUNK);
-        size_t size = file_read_at(from, at, p, CHUNK);
-        if (size < CHUNK && errno)
+    for (uint64_t at = 0; at < from->size && !output_failed(out);) {
+        size_t wanted = (size_t)MIN(from->size - at, (uint64_t)CHUNK);
+        char *p = output_reserve(out, wanted);
+        size_t size = file_read_at(from->fd, at, p, wanted);
+        if (size < wanted && errno)
             return false;
         output_commit(out, p + size);
         at += size;
-        *bytes += size;
-        if (size < CHUNK)
+        if (size < wanted)
             break;
     }
     return true;
 }
 
 /* Copies into the open folder. False with a message. */
-static bool copy_into(struct work *work, int folder, const char *name, int from, const char *key)
+static bool copy_into(struct work *work, int folder, const char *name, const struct source *from, const char *key)
 {
     struct folder_file file;
     if (!folder_file_begin(&work->folder, folder, key, name, &file))
         return false;
-    bool copied = copy_bytes(from, &file.out, &work->bytes) || output_folder_complain(&work->folder, key);
+    work->bytes += from->size;
+    bool copied = copy_bytes(from, &file.out) || output_folder_complain(&work->folder, key);
     return folder_file_end(&work->folder, &file, copied) && copied;
 }
 
@@ -94,10 +104,10 @@ static enum result put_file(struct work *work, struct needed_file *file)
         return MISSING;
     if (!file->key)
         return SKIPPED;
-    CLEANUP_CLOSE int from = file_open(file->local_path, &st);
+    CLEANUP_CLOSE int fd = file_open(file->local_path, &st);
     CLEANUP_FREE char *key = allocate(strlen(file->key) + 2);
     sprintf(key, "/%s", file->key);
-    if (from < 0 || !S_ISREG(st.st_mode)) {
+    if (fd < 0 || !S_ISREG(st.st_mode)) {
         file->problem = "the file can no longer be read";
         return MISSING;
     }
@@ -105,14 +115,18 @@ static enum result put_file(struct work *work, struct needed_file *file)
         file->problem = "its key is not a path";
         return MISSING;
     }
+    struct source from = {fd, (uint64_t)st.st_size};
     int folder = output_folder_of(&work->folder, key, &name);
-    if (folder >= 0 && is_present(folder, name, (uint64_t)st.st_size))
+    if (folder >= 0 && is_present(folder, name, from.size))
         result = PRESENT;
-    else if (folder >= 0 && copy_into(work, folder, name, from, file->key))
+    else if (folder >= 0 && from.size > work->bytes_max - work->bytes)
+        file->problem = "with it, the copies would be larger than --store-max allows (8G without the option)";
+    else if (folder >= 0 && copy_into(work, folder, name, &from, file->key))
         result = COPIED;
-    work->failed |= result == MISSING;
-    if (result == MISSING)
+    if (result == MISSING && !file->problem) {
         file->problem = "it cannot be written";
+        work->failed = true;
+    }
     if (folder >= 0)
         close(folder);
     return result;
@@ -189,7 +203,8 @@ static bool is_cut_off(const char *name, struct cdacq_target *target)
 
 static int bundle(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)
 {
-    struct work work = {.invocation = invocation};
+    uint64_t store_max = invocation->options.store_max;
+    struct work work = {.invocation = invocation, .bytes_max = store_max ? store_max : COPIES_MAX};
     struct cdacq_error error;
     if (!output_open(&work.out, invocation->output))
         return EXIT_FAILED;

@@ -833,6 +833,21 @@ class OtherCommands(Case):
             self.assertEqual(os.listdir(outside), [])
             self.assertEqual(listing.read_bytes(), b"before")
 
+    def test_bundle_of_much(self):
+        """A target may name a file of any size, which may be sparse: together, the copies have a bound."""
+        with tempfile.TemporaryDirectory() as work:
+            whole, part = os.path.join(work, "whole"), os.path.join(work, "part")
+            rows = [json.loads(line) for line in run("bundle", CORE, whole, "--json").stdout.splitlines()]
+            sizes = {row["key"]: os.path.getsize(os.path.join(whole, row["key"])) for row in rows if row["result"] == "copied"}
+            room = max(sizes.values()) - 1
+            done = self.assert_run(PARTLY, "bundle", CORE, part, "--json", "--store-max", str(room))
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            copied = [row["key"] for row in rows if row["result"] == "copied"]
+            refused = [row["key"] for row in rows if row["problem"] and "--store-max" in row["problem"]]
+            self.assertEqual(sorted(copied + refused), sorted(sizes))
+            self.assertLessEqual(sum(map(sizes.get, copied)), room)
+            self.assertTrue(refused)
+
     def test_bundle_of_little(self):
         """What a core needs is not all known if it is cut off, or no .NET code is found in it: that is no success."""
         with tempfile.TemporaryDirectory() as work:
