@@ -118,13 +118,13 @@ struct type_search type_search_begin(struct threading_types *types, uint32_t fue
 {
     struct reader *reader = &types->cache->reader->raw;
     struct reader_task outer = reader_enter(reader, fuel);
-    return (struct type_search){outer, reader->task.fuel};
+    return (struct type_search){outer, reader_fuel(reader)};
 }
 
 bool type_search_end(struct threading_types *types, const struct type_search *search)
 {
     struct reader *reader = &types->cache->reader->raw;
-    uint32_t reads = (search->fuel - reader->task.fuel) / THREADING_STEPS_OF_A_READ;
+    uint32_t reads = (search->fuel - reader_fuel(reader)) / THREADING_STEPS_OF_A_READ;
     types->reads_left -= MIN(reads, types->reads_left);
     return reader_leave(reader, &search->outer).status >= 0;
 }
