@@ -1,8 +1,11 @@
 #include "target/live_mappings.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "util/clock.h"
 #include "util/error.h"
@@ -175,6 +178,36 @@ enum cdacq_status live_mappings_list(struct live_mappings *mappings)
     return list(mappings, false);
 }
 
+/* A thread through which the kernel shows the memory of a process whose first thread has ended; 0: there is none. */
+static int thread_with_memory(int pid)
+{
+    char path[64], text[64];
+    int ret = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; !ret && (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "%.10s/statm", entry->d_name);
+        if (isdigit((unsigned char)entry->d_name[0]) && file_read_text(dirfd(dir), path, text, sizeof text) &&
+            strtoull(text, NULL, 10)) /* pages */
+            ret = atoi(entry->d_name);
+    }
+    closedir(dir);
+    return ret;
+}
+
+/* Why a process has no memory. Returns IO. */
+static enum cdacq_status no_memory(int pid, struct cdacq_error *err)
+{
+    int tid = thread_with_memory(pid);
+    if (tid)
+        return error_set(err, CDACQ_ERR_IO, 0,
+                         "process %d: its first thread has ended; ask for another one instead: %d", pid, tid);
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: it has no memory: it has ended (zombie), or is a kernel thread",
+                     pid);
+}
+
 enum cdacq_status live_mappings_open(struct target *target, struct file_policy *policy, bool one_by_one,
                                      struct live_mappings *ret, struct cdacq_error *err)
 {
@@ -188,8 +221,7 @@ enum cdacq_status live_mappings_open(struct target *target, struct file_policy *
     if (status == CDACQ_ERR_IO)
         return proc_error(target->pid, err);
     if (status == CDACQ_NOT_MANAGED)
-        return error_set(err, CDACQ_ERR_IO, 0,
-                         "process %d: it has no memory: it has ended (zombie), or is a kernel thread", target->pid);
+        return no_memory(target->pid, err);
     return status < 0 ? error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory") : CDACQ_OK;
 }
 
