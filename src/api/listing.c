@@ -115,11 +115,17 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
 {
     const struct code_range *range = &visit->session->map->ranges[index];
     uint64_t base = range->section.begin;
-    struct cdacq_method method;
+    struct cdacq_method method = {.answer = CDACQ_ANSWER_MANAGED};
+    if (part->kind == PART_COLD || (part->kind != PART_STUB && is_left_out(visit, range)))
+        return CDACQ_OK;       /* a cold part is reported with its hot part */
+    if (!range->section.whole) /* a look-up may find nothing */
+        session_answer(visit->session, base + part->begin, &method);
+    if (method.answer == CDACQ_ANSWER_NONE)
+        return CDACQ_OK;
+    if (method.answer == CDACQ_ANSWER_ERROR)
+        return visit_failure(visit, base + part->begin, base + part->end);
     if (part->kind == PART_STUB)
         return visit_stub(visit, base + part->begin, base + part->end);
-    if (part->kind == PART_COLD || is_left_out(visit, range))
-        return CDACQ_OK; /* a cold part is reported with its hot part */
     if (part->kind == PART_UNKNOWN)
         return visit_unknown(visit, base + part->begin, base + part->end);
     if (!session_is_running(visit->session) && !visit->session->target->target->recording &&

@@ -567,6 +567,36 @@ START_TEST(a_section_with_a_missing_fragment)
 }
 END_TEST
 
+/* Another section claims a part of the addresses of a heap, so that look-ups there fail: the listing says so, too. */
+START_TEST(a_section_claimed_in_part)
+{
+    enum { BEGIN = 0x30004000, CLAIMED = 0x800, SIZE = 0x2000 };
+    struct mock *mock = mock_of_arch(_i, 1);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.begin = BEGIN, .size = SIZE});
+    uint64_t methods[8], stride, claimer;
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+        methods[i] = mock_method(heap, &(struct mock_method){.size = 0x200});
+    claimer = mock_section_add(mock, &(struct mock_section){.begin = 0x30000000, .end = BEGIN});
+    size_t count, failed = 0;
+    uint64_t fragment = mock_section_fragments(mock, claimer, &count, &stride);
+    mock_set(mock, fragment, "RangeSectionFragment.RangeEndOpen", BEGIN + CLAIMED);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct stretches list = listing(target);
+    ck_assert_uint_eq(list.count, ARRAY_SIZE(methods));
+    for (size_t i = 0; i < list.count; i++) {
+        enum cdacq_answer expected = methods[i] < BEGIN + CLAIMED ? CDACQ_ANSWER_ERROR : CDACQ_ANSWER_MANAGED;
+        assert_all_say(target, methods[i], expected);
+        ck_assert_uint_eq(list.items[i].begin, methods[i]);
+        ck_assert_int_eq(list.items[i].answer, expected);
+        failed += expected == CDACQ_ANSWER_ERROR;
+    }
+    ck_assert(failed && failed < list.count);
+    stretches_deinit(&list);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* A heap of stubs ends where its use does. */
 START_TEST(the_unused_end_of_stubs)
 {
@@ -694,6 +724,7 @@ static Suite *agreement_suite(void)
     tcase_add_loop_test(tcase, every_way_to_ask_a_bundled_core_gives_one_answer, 0, ARRAY_SIZE(bundled));
     tcase_set_timeout(given, 600);
     tcase_add_loop_test(tcase, a_section_with_a_missing_fragment, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_section_claimed_in_part, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_unused_end_of_stubs, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_longer_than_its_nibbles, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_with_a_gap_in_its_nibbles, 0, ARCH_COUNT);
