@@ -90,6 +90,13 @@ static inline void reader_begin(struct reader *reader, uint32_t fuel)
     reader->task = (struct reader_task){.fuel = fuel, .counted = fuel};
 }
 
+/* The same for work that is done even if the bound was reached: what was found until then is written. */
+static inline void reader_begin_last(struct reader *reader, uint32_t fuel)
+{
+    reader_count(reader);
+    reader->task = (struct reader_task){.fuel = fuel, .counted = fuel};
+}
+
 /* Counts what a reader that will not be used again has taken. The others are counted as they begin or end a task. */
 static inline void reader_end(struct reader *reader)
 {

@@ -57,6 +57,23 @@ static inline bool work_take_text(struct work *work, uint64_t length)
     return work_take_bytes(work, length * WORK_USES_OF_A_TEXT);
 }
 
+enum { WORK_USES_OF_CODE = 4 }; /* code that is written is copied into the output, and by the kernel to the file */
+
+/* The same for code that is written: methods of a core may share their bytes, so that it is far more than the core. */
+static inline bool work_take_code(struct work *work, uint64_t size)
+{
+    return work_take_bytes(work, size * WORK_USES_OF_CODE);
+}
+
+/*
+ * Whether the bound alone allows code that is written at the end, all at once. What was found until the bound was
+ * reached is written, so what was taken before does not matter.
+ */
+static inline bool work_allows_code(const struct work *work, uint64_t size)
+{
+    return !work->steps_max || size / WORK_BYTES_OF_A_STEP < work->steps_max / WORK_USES_OF_CODE;
+}
+
 /* Takes memory that the target or a session keeps. False if the bound does not allow it. */
 bool work_take_memory(struct work *work, uint64_t bytes);
 void work_return_memory(struct work *work, uint64_t bytes);

@@ -9,7 +9,7 @@
 
 enum {
     CHANGES_MAX = 512, /* places where codes begin to apply: of a prolog, and of those that it is chained to */
-    BYTES_A_STEP = 64, /* of code that is read for a unit of fuel */
+    BYTES_A_STEP = 8,  /* of code whose instructions are found for a unit of fuel */
 };
 
 const struct frame_machine frame_machine_x64 = {

@@ -57,6 +57,7 @@ void left_out_tell_counts(const struct left_out *left_out, const struct cdacq_wr
         message("functions without call-frame information, because their unwind data cannot be read: %" PRIu64,
                 written->functions_left_out);
     if (written->without_epilogs)
-        message("functions without call-frame information in epilogs, because their code is missing: %" PRIu64,
-                written->without_epilogs);
+        message(
+            "functions without call-frame information in epilogs, because their code is missing or too long: %" PRIu64,
+            written->without_epilogs);
 }

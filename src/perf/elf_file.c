@@ -4,6 +4,7 @@
  * written.
  */
 #include <elf.h>
+#include <inttypes.h>
 
 #include "formats/elf_writer.h"
 #include "src/api/listing.h"
@@ -140,7 +141,7 @@ static void add_symbol_table(struct code_file *file)
 static void read_code_now(struct reader *reader, uint64_t address, uint8_t *buffer, size_t size)
 {
     memset(buffer, 0, size);
-    reader_begin(reader, FUEL_LOOKUP);
+    reader_begin_last(reader, FUEL_LOOKUP);
     if (reader_try_copy(reader, address, buffer, size))
         return;
     memset(buffer, 0, size);
@@ -216,6 +217,11 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
         file->sections.count > ELF_WRITER_SECTIONS_MAX || file->code.kept.size > ELF_CODE_MAX ||
         (file->code.flags & CDACQ_ELF_CODE && file->code_size > ELF_CODE_MAX))
         return error_set(err, CDACQ_ERR_FUEL, 0, "the target has more code than an ELF file of this kind can hold");
+    const struct work *work = &file->code.session->target->target->work;
+    if (file->code.flags & CDACQ_ELF_CODE && !work_allows_code(work, file->code_size))
+        return error_set(err, CDACQ_ERR_FUEL, 0,
+                         "the bound on work, %" PRIu64 " steps, does not allow a file with %" PRIu64 " MiB of code",
+                         work->steps_max, file->code_size >> 20);
     return CDACQ_OK;
 }
 

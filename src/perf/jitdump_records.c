@@ -18,6 +18,13 @@ static uint32_t process_of(const struct code_writer *writer)
     return (uint32_t)writer->session->target->target->pid;
 }
 
+static bool read_bytes(struct reader *reader, const struct code_entry *entry, struct window *ret)
+{
+    if (!work_take_code(&reader->target->work, entry->size))
+        return reader_fail(reader, CDACQ_ERR_FUEL, entry->begin, "code");
+    return reader_window(reader, entry->begin, entry->size, "code", ret);
+}
+
 /*
  * Reads the code. False without a failure of the reader if a running process has freed the method: its memory may have
  * gone with it.
@@ -28,7 +35,7 @@ static bool read_code(struct code_writer *writer, const struct code_entry *entry
     struct reader *reader = &session->reader.raw;
     for (unsigned tries = 0; tries < TRIES; tries++) {
         reader_begin(reader, FUEL_LOOKUP);
-        bool found = reader_window(reader, entry->begin, entry->size, "code", ret);
+        bool found = read_bytes(reader, entry, ret);
         struct reader_failure failure = reader_failure(reader);
         if (!session_is_running(session) || entry->method->answer != CDACQ_ANSWER_MANAGED)
             return found;

@@ -756,6 +756,34 @@ class OtherCommands(Case):
         self.assertGreater(len(names), 100)
         self.assertNotIn(b"usage", done.stderr)
 
+    def test_elf_that_is_cut(self):
+        """At the bound on work, the code that was found until then is written as it is, not as zeros."""
+        def code(path):
+            """The bytes of the functions, by address."""
+            elf = pathlib.Path(path).read_bytes()
+            sections, = struct.unpack_from("<Q", elf, 40)
+            count, = struct.unpack_from("<H", elf, 60)
+            headers = [struct.unpack_from("<IIQQQQIIQQ", elf, sections + i * 64) for i in range(count)]
+            found = {}
+            _, _, _, _, offset, size, *_ = next(h for h in headers if h[1] == 2)  # SHT_SYMTAB
+            for at in range(offset + 24, offset + size, 24):
+                _, _, _, section, address, length = struct.unpack_from("<IBBHQQ", elf, at)
+                begin = headers[section][4] + address - headers[section][3]
+                found[address] = elf[begin:begin + length]
+            return found
+
+        with tempfile.TemporaryDirectory() as folder:
+            whole, cut = os.path.join(folder, "whole"), os.path.join(folder, "cut")
+            core = FIXTURES / "hello-net10-x64" / "core"
+            self.assert_run(PARTLY, "elf", "--code", core, "-o", whole, lines=None)
+            done = self.assert_run(PARTLY, "elf", "--code", core, "-o", cut, "--work-max=600K", lines=None)
+            self.assertIn(b"stopped at the bound on work", done.stderr)
+            whole, cut = code(whole), code(cut)
+            self.assertLess(len(cut), len(whole))
+            self.assertGreater(len([bytes for bytes in cut.values() if any(bytes)]), len(cut) / 2)
+            for address, bytes in cut.items():
+                self.assertTrue(whole[address].startswith(bytes) or bytes.startswith(whole[address]), hex(address))
+
     def test_symfs(self):
         """Files by the paths of the target, never outside of the folder, even where a link leads there."""
         with tempfile.TemporaryDirectory() as work:
@@ -765,7 +793,7 @@ class OtherCommands(Case):
             done = self.assert_run(PARTLY, "symfs", core, folder, "--r2r=prepared", lines=5)
             self.assertRegex(done.stderr, rb"files that may have code and were not found, so that it has no names: 8; the first: '/usr/gone/")
             self.assertRegex(done.stderr, rb"functions without call-frame information, because their unwind data cannot be read: \d+")
-            self.assertRegex(done.stderr, rb"functions without call-frame information in epilogs, because their code is missing: \d+")
+            self.assertRegex(done.stderr, rb"functions without call-frame information in epilogs, because their code is missing or too long: \d+")
             self.assertIn(b"cdacq perfmap", done.stderr)  # it ran with DOTNET_EnableWriteXorExecute=0
             files = [os.path.join(where, name) for where, _, found in os.walk(folder) for name in found]
             elves = [path for path in files if not os.path.islink(path)]

@@ -170,6 +170,32 @@ class Runtime(Core):
         self.map(area, bytes(data))
         self.poke(last + self.field("RangeSectionFragment", "Next"), struct.pack("<Q", area))
 
+    def put_sections(self, area, begin, step, count, fields):
+        """
+        Puts RangeSections of `step` bytes, a multiple of 128 KiB, one after the other into an area of which the map has
+        nothing yet, in all of the slots for their addresses. `fields`: what they have besides their bounds, by section.
+        """
+        entries, size = [], 256
+        model = self.read(self.jit_section(), max(f["offset"] for n, f in self.descriptor["types"]["RangeSection"].items() if n != "!") + 8)
+        data = bytearray()
+        for i in range(count):
+            first, at = begin + i * step, area + i * 2 * size
+            fragment, section = bytearray(size), bytearray(model.ljust(size, b"\0"))
+            for name, value in dict(RangeBegin=first, RangeEndOpen=first + step, RangeSection=at + size).items():
+                struct.pack_into("<Q", fragment, self.field("RangeSectionFragment", name), value)
+            for name, value in dict(RangeBegin=first, RangeEndOpen=first + step, **fields(i)).items():
+                struct.pack_into("<Q", section, self.field("RangeSection", name), value)
+            data += fragment + section
+            entries += [at] * (step >> 17)
+        self.map(area, bytes(data))
+        for level in range(1, 4):  # tables of 256 slots, whose addresses are the entries of the next level
+            area += 1 << 32
+            entries += [0] * (-len(entries) % 256)
+            self.map(area, struct.pack(f"<{len(entries)}Q", *entries))
+            entries = [area + i * 2048 for i in range(len(entries) // 256)]
+        top = self.u64(int(self.descriptor["globals"]["ExecutionManagerCodeRangeMapAddress"]["value"], 16)) & ~1
+        self.poke(top + 8 * (begin >> 41 & 255), struct.pack("<Q", *entries))
+
     def code_heap(self, begin, end, nibbles):
         """A CodeHeapListNode, as bytes, with no successor."""
         node = bytearray(8 + max(f["offset"] for n, f in self.descriptor["types"]["CodeHeapListNode"].items() if n != "!"))

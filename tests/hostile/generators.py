@@ -5,6 +5,7 @@ little of the file claims much: time, memory, a wait. The names say what is wron
 import os
 import random
 import struct
+import subprocess
 
 from core_edit import PAGE, PT_LOAD, PT_NOTE, Core, Runtime
 from emulation import EMULATED
@@ -256,6 +257,41 @@ def images_of_segments(folder, context, count=70_000):
     return core.save(f"{folder}/images_of_segments.core")
 
 
+def gc_info_of_size(size):
+    """GC info of x64 that says nothing but how long the code is: two bits, then 8 bits of the length and whether more follow."""
+    bits, at = 0, 2
+    while True:
+        bits |= (size & 0xFF | (0x100 if size > 0xFF else 0)) << at
+        at, size = at + 9, size >> 8
+        if not size:
+            return bits.to_bytes(at // 8 + 8, "little")
+
+
+def code_shares_bytes(folder, context, size=1 << 20, count=500):
+    """Methods of a megabyte, whose code is one piece of the file again and again."""
+    core = Runtime(context.net8, context.tool)
+    heaps, headers, start = 0x200000000000, 0x310000000000, 0x40
+    listed = subprocess.run([context.tool, "methods", context.net8], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    method = next(int(line.split()[0], 16) for line in listed.stdout.splitlines() if b"[jit]" in line)
+    header = bytearray(core.read(core.u64(method - 8), core.field("RealCodeHeader", "UnwindInfos") + 12))
+    for name, value in dict(GCInfo=headers + 0x100, DebugInfo=0).items():
+        struct.pack_into("<Q", header, core.field("RealCodeHeader", name), value)
+    struct.pack_into("<I", header, core.field("RealCodeHeader", "NumUnwindInfos"), 1)
+    struct.pack_into("<III", header, core.field("RealCodeHeader", "UnwindInfos"), start, size - 64, 0x20)  # no unwind codes
+    core.map(headers, header.ljust(0x100, b"\0") + gc_info_of_size(size - 64 - start))
+    core.map(AREA, struct.pack("<I", 1 << 20).ljust(size // 64 + PAGE, b"\0"))  # of all heaps: a method begins at `start`
+    code = bytes(0x20) + b"\1" + bytes(start - 8 - 0x21) + struct.pack("<Q", headers)
+    offset = core.append(code.ljust(size, b"\x90"))
+    nodes = []
+    for i in range(count):
+        begin = heaps + i * size
+        core.segment(begin, offset, size)
+        nodes.append(core.code_heap(begin, begin + size - 1, AREA).ljust(256, b"\0"))
+    core.map(headers + PAGE, b"".join(nodes))
+    core.put_sections(0x300000000000, heaps, size, count, lambda i: dict(HeapList=headers + PAGE + i * 256))
+    return core.save(f"{folder}/code_shares_bytes.core")
+
+
 def threads(path, context, count, change=lambda status, i: None, edit=lambda core: None):
     core = Core(context.crash)
     edit(core)
@@ -402,6 +438,6 @@ def jitdump_sizes(folder, _):
 CORES = [loads_apart, loads_nested, loads_same, loads_at_the_end, paths_collide, mappings_overlap, mapping_of_everything,
          notes_of_nothing, images_everywhere, wrapping_segment, wrapping_everything, many_types, many_fields, deep_json,
          heaps_share_nibbles, empty_nibbles, pointing_nibbles, many_sections, sections_in_a_cycle, heaps_in_a_cycle,
-         hot_cold_of_everything, functions_of_everything, long_names, images_of_segments, many_threads, deep_stacks,
-         frames_in_a_cycle, no_threads, names_of_pipes, cut, header_of_everything, sparse_core]
+         hot_cold_of_everything, functions_of_everything, long_names, images_of_segments, code_shares_bytes, many_threads,
+         deep_stacks, frames_in_a_cycle, no_threads, names_of_pipes, cut, header_of_everything, sparse_core]
 PERF_FILES = [perf_map_collides, perf_map_same, perf_map_long, jitdump_moves, jitdump_debug, jitdump_sizes]

@@ -44,8 +44,8 @@ class Context:
 
     def __init__(self):
         self.tool = TOOL
-        self.plain, self.crash, self.hello = (str(FIXTURES / name / "core") for name in
-                                              ("net10-x64", "crash-net10-x64", "hello-net10-x64"))
+        self.plain, self.net8, self.crash, self.hello = (
+            str(FIXTURES / name / "core") for name in ("net10-x64", "net8-x64", "crash-net10-x64", "hello-net10-x64"))
         note = next(n for n in Core(self.crash).notes() if n[0] == generators.NT_FILE)[2]
         count, page = struct.unpack_from("<QQ", note)
         places = [struct.unpack_from("<QQQ", note, 16 + i * 24) for i in range(count)]
@@ -91,6 +91,20 @@ class Hostile(unittest.TestCase):
                     self.assertFalse(os.path.exists(out), command)
                 if os.path.exists(out):
                     os.unlink(out)
+
+    def test_written_code(self):
+        """Methods may share their bytes, so that their code is larger than any core: what is written has a bound, too."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, out = generators.code_shares_bytes(folder, self.context), os.path.join(folder, "out")
+            listed = self.run_tool("methods", path, "--work-max=0").stdout
+            self.assertEqual(len(re.findall(rb"(?m)^0x2000\w+ \+0xfff80 ", listed)), 500)
+            done = self.run_tool("jitdump", path, "-o", out, *BOUNDS, statuses=(1,))
+            self.assertIn(b"stopped at the bound on work", done.stderr)
+            self.assertLess(os.path.getsize(out), 16 << 20)
+            os.unlink(out)
+            done = self.run_tool("elf", "--code", path, "-o", out, *BOUNDS, statuses=(2,))
+            self.assertIn(b"the bound on work", done.stderr)
+            self.assertFalse(os.path.exists(out))
 
     def test_perf_files(self):
         with tempfile.TemporaryDirectory() as folder:
