@@ -30,6 +30,14 @@ static enum cdacq_status stopped(int result)
     return result ? CDACQ_STOPPED : CDACQ_OK;
 }
 
+/* Reports an element. Its texts count as work: a core chooses how long they are, and how many methods share them. */
+static enum cdacq_status visit_element(const struct visit *visit, const struct cdacq_method *method)
+{
+    size_t length = method->name_length + (method->module ? strlen(method->module) : 0);
+    (void)work_take_text(&visit->session->target->target->work, length); /* the next element finds out */
+    return stopped(visit->visit(method, visit->context));
+}
+
 /* Reports a range, or a part of one, that cannot be read. */
 static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin, uint64_t end)
 {
@@ -77,7 +85,7 @@ static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin
         return visit_failure(visit, begin, end);
     if (method.answer == CDACQ_ANSWER_STUB && !(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
-    return stopped(visit->visit(&method, visit->context));
+    return visit_element(visit, &method);
 }
 
 /* Whether no method of the range is visited. */
@@ -144,7 +152,7 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
         return CDACQ_OK;
     }
     record_answer(record, record->method.code_start, &method);
-    return stopped(visit->visit(&method, visit->context));
+    return visit_element(visit, &method);
 }
 
 /* Reads the records of parts of a running process: from `from` up to `to`, unless the filter does not want them. */

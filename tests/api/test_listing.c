@@ -207,6 +207,40 @@ START_TEST(a_method_that_may_be_prepared)
 }
 END_TEST
 
+/* ---- Work ---- */
+
+static int count_method(const struct cdacq_method *method, void *context)
+{
+    ck_assert_int_eq(method->answer, CDACQ_ANSWER_MANAGED);
+    ++*(unsigned *)context;
+    return 0;
+}
+
+/* Methods may share a name, and the name of their module: with each that is listed, these cost what they take. */
+START_TEST(shared_names_are_work)
+{
+    enum { COUNT = 1500, LENGTH = 3000, ALLOWED = 1000 };
+    const struct cdacq_options options = {.size = sizeof options, .work_max = ALLOWED * LENGTH / 8};
+    char *name = malloc(LENGTH + 1);
+    unsigned count = 0;
+    memset(name, 'n', LENGTH);
+    name[LENGTH] = '\0';
+    begin(_i);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x40000});
+    uint64_t method_desc = mock_dynamic_method_desc(mock, name);
+    for (unsigned i = 0; i < COUNT; i++)
+        mock_method(heap, &(struct mock_method){.size = 64, .method_desc = method_desc});
+    mock_publish(mock, NULL);
+    target = mock_open(mock, CARRIER_MEMORY, &options);
+    session = mock_session(target);
+    ck_assert_int_eq(cdacq_session_visit_methods(session, 0, count_method, &count, &error), CDACQ_ERR_FUEL);
+    ck_assert_ptr_nonnull(strstr(error.message, "stopped at the bound on work"));
+    ck_assert(count > 0 && count <= ALLOWED);
+    end();
+    free(name);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("listing");
@@ -215,6 +249,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_range_that_cannot_be_listed, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, prepared_methods_that_may_be_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_that_may_be_prepared, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, shared_names_are_work, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;
 }
