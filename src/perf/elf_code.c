@@ -6,7 +6,10 @@
 
 DEFINE_VECTOR_FUNCTIONS(code_symbols, struct code_symbol);
 
-enum { TRIES = 4 }; /* of reading a method that a running process may free */
+enum {
+    TRIES = 4,           /* of reading a method that a running process may free */
+    SIZE_OF_PIECE = 256, /* bytes in sections and tables, about */
+};
 
 static void leave_out(struct elf_code *code, const struct cdacq_method *method, const char *why)
 {
@@ -16,8 +19,12 @@ static void leave_out(struct elf_code *code, const struct cdacq_method *method, 
 
 /* ---- Symbols ---- */
 
+/* Adds the name of a symbol. It is kept in two sections, beside what they have of each piece of code. */
 static void add_string(struct elf_code *code, const char *name, size_t length, const char *suffix, uint32_t *ret)
 {
+    uint64_t size = 2 * length + SIZE_OF_PIECE;
+    if (work_take_memory(&code->session->target->target->work, size)) /* otherwise, the listing ends */
+        code->kept_names += size;
     *ret = (uint32_t)code->strings.length;
     put_bytes(&code->strings, name, length);
     put_string(&code->strings, suffix, strlen(suffix));
@@ -329,6 +336,7 @@ void elf_code_deinit(struct elf_code *code)
     byte_writer_deinit(&code->debug_frame);
     method_frames_deinit(&code->frames);
     kept_code_deinit(&code->kept, &code->session->target->target->work);
+    work_return_memory(&code->session->target->target->work, code->kept_names);
     elf_debug_deinit(&code->debug);
 }
 

@@ -39,6 +39,7 @@ struct elf_code {
     struct dwarf_frame_writer frame_writer;
     struct elf_debug debug;
     struct kept_code kept; /* of a running process: of its methods */
+    uint64_t kept_names;   /* bytes that were taken from the target's bound on memory */
     struct cdacq_written written;
     bool stopped, no_memory;
 };

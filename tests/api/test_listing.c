@@ -216,28 +216,64 @@ static int count_method(const struct cdacq_method *method, void *context)
     return 0;
 }
 
-/* Methods may share a name, and the name of their module: with each that is listed, these cost what they take. */
-START_TEST(shared_names_are_work)
+enum { NAMESAKES = 1500, NAME_LENGTH = 3000 };
+
+/* Methods that share a name. */
+static void begin_with_namesakes(int arch)
 {
-    enum { COUNT = 1500, LENGTH = 3000, ALLOWED = 1000 };
-    const struct cdacq_options options = {.size = sizeof options, .work_max = ALLOWED * LENGTH / 8};
-    char *name = malloc(LENGTH + 1);
-    unsigned count = 0;
-    memset(name, 'n', LENGTH);
-    name[LENGTH] = '\0';
-    begin(_i);
+    char name[NAME_LENGTH + 1];
+    memset(name, 'n', NAME_LENGTH);
+    name[NAME_LENGTH] = '\0';
+    begin(arch);
     struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x40000});
     uint64_t method_desc = mock_dynamic_method_desc(mock, name);
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < NAMESAKES; i++)
         mock_method(heap, &(struct mock_method){.size = 64, .method_desc = method_desc});
     mock_publish(mock, NULL);
+}
+
+/* With each method that is listed, the name costs what it takes. */
+START_TEST(shared_names_are_work)
+{
+    enum { ALLOWED = 1000 };
+    const struct cdacq_options options = {.size = sizeof options, .work_max = ALLOWED * NAME_LENGTH / 8};
+    unsigned count = 0;
+    begin_with_namesakes(_i);
     target = mock_open(mock, CARRIER_MEMORY, &options);
     session = mock_session(target);
     ck_assert_int_eq(cdacq_session_visit_methods(session, 0, count_method, &count, &error), CDACQ_ERR_FUEL);
     ck_assert_ptr_nonnull(strstr(error.message, "stopped at the bound on work"));
     ck_assert(count > 0 && count <= ALLOWED);
     end();
-    free(name);
+}
+END_TEST
+
+static int drop(const void *bytes, size_t size, void *context)
+{
+    (void)bytes, (void)size, (void)context;
+    return 0;
+}
+
+/* An ELF file has each name twice, beside that of the session: these bytes count, too. */
+START_TEST(names_of_an_elf_file_are_memory)
+{
+    const struct cdacq_options options = {.size = sizeof options, .memory_max = NAMESAKES * NAME_LENGTH * UINT64_C(2)};
+    const struct cdacq_sink sink = {.size = sizeof sink, .write = drop};
+    struct cdacq_written written = {.size = sizeof written};
+    unsigned count = 0;
+    begin_with_namesakes(_i);
+    target = mock_open(mock, CARRIER_MEMORY, &options);
+    session = mock_session(target);
+    ck_assert_int_eq(cdacq_session_write_elf(session, 0, &sink, &written, &error), CDACQ_ERR_FUEL);
+    ck_assert_ptr_nonnull(strstr(error.message, "stopped at the bound on memory"));
+    ck_assert(written.methods > 0 && written.methods < NAMESAKES);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    target = mock_open(mock, CARRIER_MEMORY, &options);
+    session = mock_session(target);
+    ck_assert_int_eq(cdacq_session_visit_methods(session, 0, count_method, &count, &error), CDACQ_OK);
+    ck_assert_uint_eq(count, NAMESAKES);
+    end();
 }
 END_TEST
 
@@ -250,6 +286,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, prepared_methods_that_may_be_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_that_may_be_prepared, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, shared_names_are_work, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, names_of_an_elf_file_are_memory, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;
 }
