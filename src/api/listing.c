@@ -125,8 +125,10 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
     uint64_t base = range->section.begin;
     struct cdacq_method method = {.answer = CDACQ_ANSWER_MANAGED};
     if (part->kind == PART_COLD || (part->kind != PART_STUB && is_left_out(visit, range)))
-        return CDACQ_OK;       /* a cold part is reported with its hot part */
-    if (!range->section.whole) /* a look-up may find nothing */
+        return CDACQ_OK; /* a cold part is reported with its hot part */
+
+    /* In a section that is not whole, a look-up may find nothing. */
+    if (!range->section.whole)
         session_answer(visit->session, base + part->begin, &method);
     if (method.answer == CDACQ_ANSWER_NONE)
         return CDACQ_OK;
