@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
@@ -103,10 +104,38 @@ def mapped_cores() -> list[str]:
     return list(found)
 
 
+# Control characters, surrogates (which stand for bytes that are not UTF-8), and what rearranges a line.
+_UNPRINTABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code >= 0xa0 and not 0xd800 <= code <= 0xdfff:
+        return f"\\u{{{code:04x}}}"
+    errors = "surrogateescape" if 0xdc80 <= code <= 0xdcff else "surrogatepass"
+    return "".join(f"\\x{byte:02x}" for byte in found[0].encode("utf-8", errors))
+
+
 def printable(text: str) -> str:
-    """Text of the target, fit for a terminal."""
-    return "".join(c if c == "\n" or c == "\t" or c.isprintable() else c.encode(
-        "unicode_escape").decode() for c in text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    """Text of the target, fit for a line of a terminal: escaped as the command line does (util/escape.c).
+
+    A backslash stays, because much text is escaped already: the names of methods, messages."""
+    return _UNPRINTABLE.sub(_escape, text)
+
+
+def data(text: str) -> str:
+    """The same of text that nothing has escaped: a backslash is doubled, so that it does not look like an escape."""
+    return printable(text.replace("\\", "\\\\"))
+
+
+def file_name(path: str) -> str:
+    """The last component of a path that nothing has escaped."""
+    return data(os.path.basename(path))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text. Only a newline ends one: other separators are escaped."""
+    return text.removesuffix("\n").split("\n")
 
 
 def name_text(method: Method) -> str:
@@ -152,10 +181,10 @@ def frame_text(frame: Frame) -> str:
     if frame.method:
         text = method_text(frame.method)
     elif frame.symbol:
-        text = f"{frame.symbol} +{frame.symbol_offset:#x}" + (
-            f" ({os.path.basename(frame.module)})" if frame.module else "")
+        module = f" ({file_name(frame.module)})" if frame.module else ""
+        text = f"{data(frame.symbol)} +{frame.symbol_offset:#x}{module}"
     elif frame.module:
-        text = f"{os.path.basename(frame.module)}+{frame.module_offset:#x}"
+        text = f"{file_name(frame.module)}+{frame.module_offset:#x}"
     else:
         text = "unknown code"
     signal = " [signal]" if frame.kind == FrameKind.SIGNAL else ""
@@ -339,7 +368,7 @@ class Debugger:
     def _exception(self, address: int) -> Iterator[str]:
         target = self.target()
         text, flaws = target.exception(address).text_and_flaws()
-        yield from (*text.splitlines(), *flaws_text(flaws, target.text_verified))
+        yield from (*lines_of(text), *flaws_text(flaws, target.text_verified))
 
     def list_threads(self, arguments: list[str]) -> Iterator[str]:
         """cdacq threads: the threads that the runtime knows, with their exceptions."""
@@ -353,7 +382,7 @@ class Debugger:
                     exception = f"  {self.target().exception(thread.exception_address).type}"
                 except Error as error:
                     exception = f"  {error}"
-            name = f' "{thread.name}"' if thread.name else ""
+            name = f' "{data(thread.name)}"' if thread.name else ""
             yield (f"{'*' if thread.tid == selected else ' '} {thread.tid}{name}, managed {thread.managed_id}, "
                    f"Thread {thread.thread:#x}{exception}")
 
@@ -384,7 +413,7 @@ class Debugger:
                              "handled before:")
                     words, flaws = target.exception(end.exception).text_and_flaws()
                 if words:
-                    yield from ("", title, *words.splitlines(), *flaws_text(flaws, target.text_verified))
+                    yield from ("", title, *lines_of(words), *flaws_text(flaws, target.text_verified))
         except Error as error:
             yield from ("", f"How the process ended cannot be read: {error}")
 
@@ -392,7 +421,7 @@ class Debugger:
         """cdacq report: the runtime, how it ended the process, the exceptions, and the managed stacks."""
         target = self.target()
         info = target.info
-        yield f".NET {info.runtime_version or info.runtime_release or '?'} ({info.runtime_path})"
+        yield f".NET {data(info.runtime_version or info.runtime_release or '?')} ({data(info.runtime_path or '?')})"
         ending = list(self._ending())
         yield from ending
         stacks: dict[tuple[str, ...], list[int]] = {}

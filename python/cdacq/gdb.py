@@ -18,7 +18,8 @@ import gdb.unwinder
 from gdb.FrameDecorator import FrameDecorator
 
 from ._abi import library
-from ._debugger import MACHINES, POINTERS, REGISTERS, Debugger, Intervals, name_text, printable, read_core
+from ._debugger import (MACHINES, POINTERS, REGISTERS, Debugger, Intervals, data, file_name, name_text, printable,
+                        read_core)
 from ._lookups import Frame
 from .errors import Error
 from .target import Mapping
@@ -350,8 +351,8 @@ def _decorate(base: Any) -> Any:
     if decorated is None and frame.name() is None:
         native = ""
         if found and found.symbol and not _is_native(frame.pc()):
-            native = f"{found.symbol} ({os.path.basename(found.module or '?')})"
-        return _NamelessFrame(base, printable(native) or "??")
+            native = f"{data(found.symbol)} ({file_name(found.module or '?')})"
+        return _NamelessFrame(base, native or "??")
     if decorated is None and _solib_name(frame.pc()) == _UNREADABLE:
         return _NamelessFrame(base, frame.name())
     return decorated or base

@@ -2,8 +2,10 @@
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 import gdb_stacks
@@ -36,6 +38,35 @@ class Texts(unittest.TestCase):
         self.assertEqual(list(_debugger.flaws_text(flaws, True)), ["(cut, inferred)"])
         self.assertEqual(list(_debugger.flaws_text(flaws, False)), ["(cut, inferred, unconfirmed files)"])
         self.assertEqual(list(_debugger.flaws_text(cdacq.ExceptionFlaw(0), True)), [])
+
+    @unittest.skipUnless(TOOL, "no command line")
+    def test_text_is_escaped_as_on_the_command_line(self):
+        """A message of the tool quotes the path of a file that does not exist, which can have any bytes but NUL."""
+        name = "".join(map(chr, range(1, 256))) + "\udcff\u061c\u200e\u2028\u202e\u2069\ufeff\u200d\U0001f600\\"
+        for start in range(0, len(name), 40):  # a message is short
+            part = name[start:start + 40].replace("/", "")
+            done = subprocess.run([TOOL, "info", "/nonexistent-" + part], capture_output=True)
+            self.assertIn(f"/nonexistent-{_debugger.printable(part)}:", done.stderr.decode())
+        self.assertEqual(_debugger.data("a\\\t\x1b[2J"), r"a\\\x09\x1b[2J")
+
+    def test_names_of_the_target_are_escaped(self):
+        class Fake(_debugger.Debugger):
+            def selected_thread_id(self):
+                return 1
+
+            def threads(self):
+                return {1: types.SimpleNamespace(tid=1, thread=16, managed_id=2, exception_address=0,
+                                                 name="a\tb\nc\\x1b\x1b]0;d\u202e")}
+
+        self.assertEqual(list(Fake().list_threads([])),
+                         [r'* 1 "a\x09b\x0ac\\x1b\x1b]0;d\u{202e}", managed 2, Thread 0x10'])
+        frame = types.SimpleNamespace(index=0, by=cdacq.FrameSource.CFI, kind=cdacq.FrameKind.NATIVE, pc=16,
+                                      funclet=cdacq.FuncletKind.NONE, method=None, symbol="f\\\r", symbol_offset=1,
+                                      module="/lib\t/a\tb", module_offset=2)
+        self.assertEqual(_debugger.frame_text(frame), r"#0   0x10 f\\\x0d +0x1 (a\x09b)")
+        frame.symbol = None
+        self.assertEqual(_debugger.frame_text(frame), r"#0   0x10 a\x09b+0x2")
+        self.assertEqual(_debugger.lines_of("a\r\x0b\u2028b\n\nc\n"), ["a\r\x0b\u2028b", "", "c"])
 
 
 @unittest.skipIf(skip_reason(), skip_reason() or "")
