@@ -173,17 +173,20 @@ static bool look_everywhere(struct pdb_search *search)
 /* Adds what is missing to `why`, and how to supply it. */
 static void describe_missing(struct pdb_search *search)
 {
+    enum { OTHER_WORDS = 120 }; /* room for these and for how to supply the PDB */
     const struct cdacq_need need = need_of(search);
     char *why = search->why;
-    size_t length = strlen(why), room = sizeof search->why - length;
-    char name[160], key[300];
+    size_t length = strlen(why);
+    const char *begin = length ? "; wanted: " : " (", *end = length ? "" : ")";
+    char name[PDB_NAME_MAX + 1], key[sizeof search->why];
     error_printable(name, sizeof name, search->name);
     error_printable(key, sizeof key, need.symbol_key ? need.symbol_key : "?"); /* NULL when out of memory */
-    if (length)
-        snprintf(why + length, room, "; wanted: symbol server key %.280s", key);
-    else
-        snprintf(why, room, "%.120s is needed for source lines and was not found (symbol server key %.280s)", name,
-                 key);
+    bool has_room = (length ? length : strlen(name)) + strlen(key) + OTHER_WORDS < sizeof search->why;
+    if (!length)
+        length = (size_t)snprintf(why, sizeof search->why, "%s is needed for source lines and was not found", name);
+    snprintf(why + length, sizeof search->why - length, "%s%s%s%s", begin,
+             has_room ? "symbol server key " : "a symbol server key that is too long for this message",
+             has_room ? key : "", end); /* a part of a key is of no use */
     file_policy_describe(search->files.policy, &need, why, sizeof search->why);
 }
 

@@ -322,6 +322,37 @@ START_TEST(a_missing_pdb_is_named_with_its_key)
 }
 END_TEST
 
+/* Gives the PDB that the image names a name of `length` bytes: the entry then refers to a copy behind the file. */
+static void lengthen_pdb_name(char *ret, size_t length)
+{
+    enum { ENTRY_DATA = 16, ENTRY_POINTER = 24, FIXED = 24 }; /* offsets in an entry; what is before the name */
+    const uint8_t *debug = memmem(image, image_size, "RSDS", 4);
+    ck_assert_ptr_nonnull(debug);
+    uint8_t pointer[4];
+    store_u32(pointer, (uint32_t)(debug - image), false);
+    const uint8_t *entry = (uint8_t *)memmem(image, image_size, pointer, sizeof pointer) - ENTRY_POINTER;
+    memset(ret, 'n', length);
+    ret[length] = '\0';
+    mock_write(mock, image_base + image_size, debug, FIXED);
+    mock_write(mock, image_base + image_size + FIXED, ret, length + 1);
+    mock_write_uint(mock, image_base + (uint64_t)(entry - image) + ENTRY_DATA, 4, FIXED + length + 1);
+    mock_write_uint(mock, image_base + (uint64_t)(entry - image) + ENTRY_POINTER, 4, image_size);
+}
+
+/* A part of a key would not be found on any server. */
+START_TEST(a_key_that_does_not_fit_is_not_shown)
+{
+    char name[256], known[2 * sizeof name + 80], expected[1024];
+    make_process("pdb/Lines.dll");
+    lengthen_pdb_name(name, _i ? sizeof name - 1 : 100);
+    open_process(CARRIER_CORE, NULL);
+    snprintf(known, sizeof known, "symbol server key %s/%s/%s", name, key, name);
+    snprintf(expected, sizeof expected, "%s is needed for source lines and was not found (%s)", name,
+             _i ? "a symbol server key that is too long for this message" : known);
+    check_no_line(expected);
+}
+END_TEST
+
 START_TEST(own_paths_are_not_tried_for_memory_of_the_caller)
 {
     make_process("pdb/Lines.dll");
@@ -642,6 +673,7 @@ static Suite *suite(void)
     tcase_add_test(tc, an_embedded_pdb_that_is_damaged_is_not_used);
     tcase_add_test(tc, an_embedded_pdb_without_its_mark_is_told);
     tcase_add_test(tc, a_missing_pdb_is_named_with_its_key);
+    tcase_add_loop_test(tc, a_key_that_does_not_fit_is_not_shown, 0, 2);
     tcase_add_test(tc, own_paths_are_not_tried_for_memory_of_the_caller);
     tcase_add_loop_test(tc, a_pdb_with_another_id_is_named_and_not_used, 0, PORTABLE_PDB_ID_SIZE);
     tcase_add_test(tc, a_pdb_with_another_checksum_is_named_and_not_used);
