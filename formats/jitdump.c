@@ -167,45 +167,88 @@ static int32_t offset_at(const struct cfi_bytes *bytes, uint64_t at)
     return (int32_t)load_u32(bytes->bytes + at, bytes->big);
 }
 
+/* The parts of the data of a JIT_CODE_UNWINDING_INFO, as offsets in it: nothing says where the data will be. */
+struct unwinding_parts {
+    uint64_t header, frame, frame_end;
+};
+
+/* The table of .eh_frame_hdr: every entry has an FDE in the data, and they are in order. */
+static void check_index_table(const struct cfi_bytes *header, const struct cfi_index *index,
+                              const struct unwinding_parts *parts, struct jitdump_problems *problems)
+{
+    uint64_t table = index->table - parts->header, room = header->size - MIN(table, (uint64_t)header->size);
+    if (index->count > room / CFI_INDEX_ENTRY) {
+        jitdump_problem(problems,
+                        "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr has %" PRIu64 " entries, and %" PRIu64
+                        " bytes for them",
+                        index->count, room);
+        return;
+    }
+    for (uint64_t i = 0; i < index->count; i++) {
+        uint64_t at = table + i * CFI_INDEX_ENTRY;
+        uint64_t fde = parts->header + (uint64_t)(int64_t)offset_at(header, at + 4);
+        if (fde < parts->frame || fde >= parts->frame_end)
+            jitdump_problem(problems,
+                            "JIT_CODE_UNWINDING_INFO: entry %" PRIu64 " of its eh_frame_hdr has no FDE in its data", i);
+        if (i && offset_at(header, at - CFI_INDEX_ENTRY) > offset_at(header, at))
+            jitdump_problem(problems, "JIT_CODE_UNWINDING_INFO: entry %" PRIu64 " of its eh_frame_hdr is not in order",
+                            i);
+    }
+}
+
 /*
- * Checks .eh_frame_hdr, which follows .eh_frame in the data of a JIT_CODE_UNWINDING_INFO. Addresses are offsets in the
- * data: nothing says where the data will be.
+ * Checks .eh_frame_hdr at the place where it may be. Sets *ret_count to the entries of its table. False: the bytes there
+ * are none. V8 writes one without anything for functions that are to be unwound by frame pointers. LLVM's has the
+ * address of .eh_frame in the process, which nothing here can be compared with.
+ */
+static bool check_index_at(const struct cdacq_jitdump_record *record, const struct unwinding_parts *parts,
+                           uint64_t *ret_count, struct jitdump_problems *problems)
+{
+    const struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
+    const uint8_t *bytes = (const uint8_t *)info->unwinding_data + parts->header;
+    struct cfi_bytes header = {.bytes = bytes,
+                               .size = (size_t)info->eh_frame_hdr_size,
+                               .address = parts->header,
+                               .word_size = 8,
+                               .big = record->opaque.big_endian};
+    struct cfi_index index = {0};
+    bool is_empty = header.size >= 4 && bytes[0] == 1 && bytes[1] == CFI_ENCODING_OMITTED;
+    if (!is_empty && !cfi_index_read(&header, &index)) {
+        jitdump_problem(problems, "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr is damaged");
+        return false;
+    }
+    bool is_relative = !is_empty && (bytes[1] & 0x70) != CFI_ENCODING_ABSOLUTE;
+    bool has_frame = parts->frame < parts->frame_end || index.count;
+    *ret_count = index.count;
+    if (is_relative && has_frame && (index.eh_frame < parts->frame || index.eh_frame >= parts->frame_end))
+        jitdump_problem(problems, "JIT_CODE_UNWINDING_INFO: the eh_frame of its eh_frame_hdr is not in its data");
+    else if (index.count)
+        check_index_table(&header, &index, parts, problems);
+    return true;
+}
+
+/*
+ * perf reads .eh_frame_hdr after .eh_frame, where V8 writes it. The specification has it before .eh_frame, where LLVM
+ * writes it. It is where it is sound; problems are those of the first place that has one.
  */
 static void check_eh_frame_hdr(struct cdacq_jitdump_record *record, struct jitdump_problems *problems)
 {
     struct cdacq_jitdump_unwinding_info *info = &record->as.unwinding_info;
-    uint64_t frame_size = info->unwind_data_size - info->eh_frame_hdr_size;
-    struct cfi_bytes header = {.bytes = (const uint8_t *)info->unwinding_data + frame_size,
-                               .size = (size_t)info->eh_frame_hdr_size,
-                               .address = frame_size,
-                               .word_size = 8,
-                               .big = record->opaque.big_endian};
-    struct cfi_index index;
-    if (!cfi_index_read(&header, &index)) {
-        jitdump_problem(problems, "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr is damaged");
-        return;
+    uint64_t size = info->unwind_data_size, header_size = info->eh_frame_hdr_size;
+    const struct unwinding_parts places[] = {
+        {.header = size - header_size, .frame = 0, .frame_end = size - header_size},
+        {.header = 0, .frame = header_size, .frame_end = size},
+    };
+    const struct unwinding_parts *found = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        struct jitdump_problems unseen = {.offset = record->offset};
+        bool is_header = check_index_at(record, &places[i], &info->fde_count, &unseen);
+        if (!unseen.count)
+            return;
+        if (is_header && !found)
+            found = &places[i];
     }
-    info->fde_count = index.count;
-    uint64_t table = index.count ? index.table - frame_size : 0, room = header.size - MIN(table, (uint64_t)header.size);
-    if (index.eh_frame >= frame_size)
-        jitdump_problem(problems, "JIT_CODE_UNWINDING_INFO: the eh_frame of its eh_frame_hdr is not in its data");
-    else if (index.count > room / CFI_INDEX_ENTRY)
-        jitdump_problem(problems,
-                        "JIT_CODE_UNWINDING_INFO: its eh_frame_hdr has %" PRIu64 " entries, and %" PRIu64
-                        " bytes for them",
-                        index.count, room);
-    else
-        for (uint64_t i = 0; i < index.count; i++) {
-            uint64_t at = table + i * CFI_INDEX_ENTRY;
-            uint64_t fde = frame_size + (uint64_t)(int64_t)offset_at(&header, at + 4);
-            if (fde >= frame_size)
-                jitdump_problem(problems,
-                                "JIT_CODE_UNWINDING_INFO: entry %" PRIu64 " of its eh_frame_hdr has no FDE in its data",
-                                i);
-            if (i && offset_at(&header, at - CFI_INDEX_ENTRY) > offset_at(&header, at))
-                jitdump_problem(problems,
-                                "JIT_CODE_UNWINDING_INFO: entry %" PRIu64 " of its eh_frame_hdr is not in order", i);
-        }
+    check_index_at(record, found ? found : &places[0], &info->fde_count, problems);
 }
 
 static void finish_unwinding_info(const uint8_t *p, struct cdacq_jitdump_record *record,

@@ -100,7 +100,7 @@ struct cdacq_jitdump_unwinding_info {
     uint64_t unwind_data_size, eh_frame_hdr_size, mapped_size;
     const void *unwinding_data; /* unwind_data_size bytes; NULL as for `code` above */
     uint64_t unwinding_data_offset;
-    uint64_t fde_count; /* entries of .eh_frame_hdr, which follows .eh_frame in the data; 0 without one */
+    uint64_t fde_count; /* entries of .eh_frame_hdr, which is after .eh_frame in the data, or before it; 0: none */
 };
 
 /*

@@ -199,6 +199,32 @@ class Binding(Case):
             else:
                 self.assertEqual(found[1]["fde_count"], 2)
 
+    def test_eh_frame_hdr_before_eh_frame(self):
+        """As the specification has it. The address that LLVM writes is one of the process."""
+        for big in (False, True):
+            dump = Jitdump(big)
+            frame = b"12345678" * 3
+            absolute = bytes([1, 0x0c, 0xff, 0xff]) + dump.pack("Q", 0x7f0012345678)
+            for form, entries, word in [("before", [(0, 4), (8, 0)], None), ("before", [(0, 99)], "no FDE"),
+                                        ("before", [(8, 4), (0, 0)], "not in order"), ("absolute", None, None)]:
+                size = 12 + 8 * len(entries or [])
+                header = absolute if not entries else bytes([1, 0x1b, 3, 0x3b]) + dump.pack(
+                    "iI", size - 4, len(entries)) + b"".join(dump.pack("ii", begin, size + fde) for begin, fde in entries)
+                dump = Jitdump(big)
+                dump.unwinding_info(1, header + frame, len(header), 0)
+                dump.load(1, 1, 1, 0x10, b"", 1, b"a")
+                found, _ = self.records(dump.data, PARTLY if word else ANSWERED, 1 if word else 0)
+                self.assertIn(word or "None", str(found[1]["error"]), form)
+                self.assertEqual(found[1]["fde_count"] or 0, len(entries or []), form)
+
+    def test_eh_frame_hdr_of_a_function_without_unwinding_data(self):
+        """What V8 writes; and an .eh_frame_hdr without entries and .eh_frame."""
+        for header in (b"\x01\xff\xff\xff" + bytes(16), b"\x01\x1b\xff\xff" + bytes(4)):
+            dump = Jitdump()
+            dump.unwinding_info(1, header, len(header), 0)
+            dump.load(1, 1, 1, 0x10, b"", 1, b"a")
+            self.assertIsNone(self.records(dump.data)[0][1]["error"])
+
     def test_counts_of_eh_frame_hdr(self):
         """A count of 8 bytes, whose product with the size of an entry is less than the count."""
         for count in (1, 1 << 61, (1 << 61) + 1, (1 << 64) - 1):
