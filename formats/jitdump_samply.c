@@ -166,46 +166,50 @@ static void check_line_records(const struct cdacq_jitdump_record *record, struct
     }
 }
 
-/* Whether [begin, end) is in one of `count` ranges from `first` on. Each comparison takes one of *left. */
-static bool is_in_ranges(const struct cdacq_jitdump_record *record, uint64_t begin, uint64_t end, uint32_t first,
-                         uint32_t count, uint32_t *left)
+/* The ranges of a call, and where among them the last search ended: ranges are mostly sorted. */
+struct call_ranges {
+    uint32_t first, count, at;
+};
+
+/* Whether [begin, end) is in ranges of the call, which may adjoin each other. Each comparison takes one of *left. */
+static bool is_in_ranges(const struct cdacq_jitdump_record *record, uint64_t begin, uint64_t end,
+                         struct call_ranges *call, uint32_t *left)
 {
     struct cdacq_jitdump_range range;
-    for (uint32_t i = 0; i < count && get_element(record, RANGES, first + i, &range); i++) {
+    for (uint32_t misses = 0; misses < call->count && get_element(record, RANGES, call->first + call->at, &range);) {
         if (!*left || !--*left) /* too many to check */
             return true;
-        if (begin >= range.start_offset && end <= (uint64_t)range.start_offset + range.code_size)
+        uint64_t range_end = (uint64_t)range.start_offset + range.code_size;
+        bool has_begin = begin >= range.start_offset && begin < range_end;
+        if (begin >= range.start_offset && end <= range_end)
             return true;
+        begin = has_begin ? range_end : begin;
+        misses = has_begin ? 0 : misses + 1;
+        call->at = (call->at + 1) % call->count;
     }
     return false;
 }
 
-/* The calls around the current one, by depth. */
-struct call_ranges {
-    uint32_t first, count;
-};
-
 /* The code of an inlined call is in that of the call that contains it. */
 static void check_ranges(const struct cdacq_jitdump_record *record, struct jitdump_problems *problems)
 {
-    enum { DEPTH_MAX = 64 }; /* deeper calls are not checked */
-    struct call_ranges parents[DEPTH_MAX] = {{0}};
+    enum { DEPTH_MAX = 64 };                                   /* deeper calls are not checked */
+    struct call_ranges parents[DEPTH_MAX] = {{0}}, none = {0}; /* the calls around the current one, by depth */
     struct cdacq_jitdump_inline_call call;
     struct cdacq_jitdump_range range;
     uint64_t checks = RANGE_CHECKS * (uint64_t)record->as.samply_debug_info2.range_count;
     uint32_t first = 0, left = (uint32_t)MIN(checks, record->total_size);
     for (uint32_t i = 0; get_element(record, INLINE_CALLS, i, &call); i++) {
-        const struct call_ranges *parent =
-            call.depth && call.depth <= DEPTH_MAX ? &parents[call.depth - 1] : &(struct call_ranges){0};
+        struct call_ranges *parent = call.depth && call.depth <= DEPTH_MAX ? &parents[call.depth - 1] : &none;
         for (uint32_t k = 0; k < call.range_count && get_element(record, RANGES, first + k, &range); k++) {
             uint64_t end = (uint64_t)range.start_offset + range.code_size;
-            if (parent->count && !is_in_ranges(record, range.start_offset, end, parent->first, parent->count, &left))
+            if (parent->count && !is_in_ranges(record, range.start_offset, end, parent, &left))
                 jitdump_problem(problems,
                                 "range_list[%" PRIu32 "] is outside of the ranges of the call that contains it",
                                 first + k);
         }
         if (call.depth < DEPTH_MAX)
-            parents[call.depth] = (struct call_ranges){first, call.range_count};
+            parents[call.depth] = (struct call_ranges){first, call.range_count, 0};
         if (call.range_count > UINT32_MAX - first)
             return;
         first += call.range_count;

@@ -248,6 +248,17 @@ class Binding(Case):
             if word:
                 self.assertIn(word, found[where]["error"])
 
+    def test_many_ranges_of_samply(self):
+        """Sorted, as they mostly are: the last one of 1,000 is found to be outside. Adjoining ranges count as one."""
+        parent = [(2 * i, 2) for i in range(1000)]
+        for last, word in [((1996, 4), None), ((1999, 2), "range_list[1999]")]:
+            dump = Jitdump()
+            dump.samply(1, [b"f"], [b"n"], [(0, 0, 1, 0, 0)], [(0, 1000, 0, 1, 0), (1, 1000, 0, 1, 0)],
+                        parent + parent[:-1] + [last], [(0, 0, 1, 0)])
+            dump.load(1, 1, 1, 0x10, bytes(4000), 1, b"a")
+            found, _ = self.records(dump.data, PARTLY if word else ANSWERED, 1 if word else 0)
+            self.assertIn(word or "None", str(found[1]["error"]))
+
     def test_positions_of_samply(self):
         """The record that samply reads; what it could not use is reported, and another body of its id is a tier."""
         good = [[(0, 0), (4, 1)], [(-1, 0, 1, 1, 2, 3, 4), (0, 0, -1, 0, 0, 5, 6)], [b"n", b"f"]]
