@@ -56,6 +56,13 @@ void jitdump_stream_restart(struct jitdump_stream *stream, const char *why)
 
 /* ---- One record -------------------------------------------------------------------------------------------------- */
 
+/* Whether a writer may have extended the file and not written its header yet, or only the first field of it. */
+static bool is_unwritten_header(const uint8_t *bytes)
+{
+    return !load_u32(bytes, false) ||
+           (jitdump_is_magic(bytes) && (!load_u32(bytes + 4, false) || !load_u32(bytes + 8, false)));
+}
+
 /* CDACQ_END: the header is not complete. */
 static enum cdacq_status read_header(struct jitdump_stream *stream, struct cdacq_jitdump_record *ret,
                                      struct cdacq_error *err)
@@ -65,8 +72,7 @@ static enum cdacq_status read_header(struct jitdump_stream *stream, struct cdacq
     if (size < JITDUMP_HEADER_SIZE_MIN)
         return CDACQ_END;
     enum cdacq_status status = jitdump_file_window(&stream->file, 0, size, &bytes, err);
-    /* A writer may have extended the file and not written its header yet. */
-    if (status == CDACQ_OK && stream->flags & CDACQ_JITDUMP_FOLLOW && !load_u32(bytes, false))
+    if (status == CDACQ_OK && stream->flags & CDACQ_JITDUMP_FOLLOW && is_unwritten_header(bytes))
         return CDACQ_END;
     if (status == CDACQ_OK)
         status = jitdump_decode_header(bytes, size, ret, err);

@@ -625,15 +625,17 @@ class Follow(Case):
         self.assert_ends(FAILED, 1)
 
     def test_a_header_that_is_not_written_yet(self):
-        dump = Jitdump()
-        dump.close(1)
-        self.path.write_bytes(bytes(len(dump.data)))
-        self.start()
-        time.sleep(0.3)
-        with open(self.path, "r+b") as file:
-            file.write(dump.data)
-        self.assertEqual([self.line() for _ in dump.expected], dump.expected)
-        self.assert_ends(ANSWERED)
+        """Nothing of it, its first field, or its first two."""
+        for written in (0, 4, 8):
+            dump = Jitdump()
+            dump.close(1)
+            self.path.write_bytes(dump.data[:written] + bytes(len(dump.data) - written))
+            self.start()
+            time.sleep(0.3)
+            with open(self.path, "r+b") as file:
+                file.write(dump.data)
+            self.assertEqual([self.line() for _ in dump.expected], dump.expected)
+            self.assert_ends(ANSWERED)
 
     def rewrite(self, seconds, add):
         """A file with one function is read, then written over with another file of the same header and length, and what
