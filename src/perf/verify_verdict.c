@@ -95,20 +95,21 @@ static bool is_within(const struct file_record *record, const struct cdacq_metho
 
 /*
  * Whether the record describes `method`, which has the record's name. Where code may have been released, the method may
- * be a later one of the same name, so its code must not differ.
+ * be a later one of the same name, so its code must not differ. A record of the middle of the method, with its name and
+ * its bytes, can be of no other code, even if the method has a record of its own.
  */
 static bool describes(const struct judge *judge, const struct file_record *record, const struct cdacq_method *method,
                       bool is_releasable)
 {
     uint64_t start = evidence_part_start(method), differs;
+    bool within = is_within(record, method);
+    if (within && evidence_compare_code(judge->session, record, record->address, &differs) == AGREE_YES)
+        return true;
     if (is_taken(judge, method))
         return false;
     if (!is_releasable || has_range_of(record, method))
         return true;
-    /* A record of the middle of the method, with its name and its bytes, can be of no other code. */
-    if (is_within(record, method))
-        return evidence_compare_code(judge->session, record, record->address, &differs) == AGREE_YES;
-    if (evidence_part_size(method) != record->size && start != record->address)
+    if (within || (evidence_part_size(method) != record->size && start != record->address))
         return false;
     return evidence_compare_code(judge->session, record, start, &differs) != AGREE_NO;
 }

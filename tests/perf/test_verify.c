@@ -355,6 +355,20 @@ static void change_both_ends(struct opened *opened, struct expected *expected)
     expected->counts[CDACQ_VERDICT_MISSING_FROM_FILE] += perf_map;
 }
 
+/* As above, beside the record that the method has, and before it. In a perf map it is of code that was there before. */
+static void add_a_middle(struct opened *opened, struct expected *expected)
+{
+    static const enum place places[] = {FIXED, COLLECTIBLE};
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        struct record record = opened->records[pick(opened, places[i], 0)];
+        record.vma = record.address += 3;
+        record.size -= 7;
+        put_record(opened->sample.mock, &record);
+        expect(expected, perf_map ? CDACQ_VERDICT_FREED : CDACQ_VERDICT_RANGE_DIFFERS, false);
+    }
+    put_all(opened);
+}
+
 /* JIT_CODE_MOVE of the function that the last record loaded. */
 static void put_move(const struct record *from, uint64_t to, uint64_t code_index)
 {
@@ -605,6 +619,7 @@ static const struct {
     CHANGE(change_size),
     CHANGE(change_start),
     CHANGE(change_both_ends),
+    CHANGE(add_a_middle),
     CHANGE(moved),
     CHANGE(change_place),
     CHANGE(change_vma),
