@@ -220,7 +220,7 @@ static enum cdacq_status add_holes(struct segments *holes, struct target *target
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
         struct mapping *mapping = &target->mappings[i];
-        bool is_guard = !core_loads_set_access(loads, mapping);
+        mapping->is_guard = !core_loads_set_access(loads, mapping);
         if (i && strcmp(mapping[-1].path, mapping->path) == 0)
             mapping->file = mapping[-1].file;
         else
@@ -229,7 +229,7 @@ static enum cdacq_status add_holes(struct segments *holes, struct target *target
             continue;
         /* The loader maps gaps between segments without access, perhaps to beyond the end of the file. */
         uint64_t end = mapping->offset + (mapping->end - mapping->begin);
-        if (!is_guard)
+        if (!mapping->is_guard)
             mapping->file->mapped_size = MAX(mapping->file->mapped_size, end);
         struct segment hole = {mapping->begin, mapping->end, NULL, mapping->file, mapping->offset};
         if (!segments_add(holes, hole))

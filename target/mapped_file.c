@@ -71,6 +71,29 @@ static void describe_need(const struct search *search, struct file_need *ret)
     };
 }
 
+/*
+ * Whether the file is too small for what was mapped. The kernel fills the last page with zeros; a file that ends before
+ * that page was not mapped like this. A single page that begins at the end does not count: the runtime maps the
+ * assemblies of single-file apps, and unmaps a page less where their offset in the file is no multiple of a page.
+ */
+static bool is_too_small(const struct mapped_file *file, uint64_t size)
+{
+    uint64_t page = page_size_max(file->target->elf_machine), end = align_up(size, page);
+    bool is_left = false;
+    if (end >= file->mapped_size)
+        return false;
+    for (size_t i = 0; i < file->mapping_count; i++) {
+        const struct mapping *mapping = file->mappings[i];
+        uint64_t mapped = mapping->end - mapping->begin;
+        if (mapping->is_guard || mapping->offset + mapped <= end)
+            continue;
+        if (mapping->offset != end || mapped > page)
+            return true;
+        is_left = true;
+    }
+    return !is_left;
+}
+
 /* Keeps the better of the candidate at `path` and the file accepted so far. True once the file is verified. */
 static bool consider(struct file_search *files, const char *path, struct file_candidate *candidate)
 {
@@ -80,8 +103,7 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
     error_printable(printable, sizeof printable, path);
     candidate->is_mapped_one = file->inode && file->inode == candidate->inode && file->device == candidate->device;
     enum file_match match = FILE_UNKNOWN;
-    /* The kernel fills the last page with zeros; a file that ends before that page was not mapped like this. */
-    if (align_up(candidate->size, page_size_max(file->target->elf_machine)) < file->mapped_size) {
+    if (is_too_small(file, candidate->size)) {
         match = FILE_DIFFERS;
         snprintf(reason, sizeof reason, "it has %llu bytes and %llu were mapped", (unsigned long long)candidate->size,
                  (unsigned long long)file->mapped_size);

@@ -40,6 +40,7 @@ struct mapping {
     enum mapping_access access;
     bool may_execute; /* code in it may be executed, or that is not known */
     bool is_shared;   /* readable, and what is written to it is written to the file; known of running processes only */
+    bool is_guard;    /* without access, as far as a core shows */
     struct mapped_file *file; /* NULL where there is none */
     uint64_t reach;           /* the highest end, as a file offset, of it and those before it in file->mappings */
 };

@@ -1225,6 +1225,24 @@ START_TEST(a_shorter_file_is_refused)
 }
 END_TEST
 
+/* What the runtime forgets to unmap of a single-file app begins at the end of the file, and is one page. */
+START_TEST(a_page_after_the_end_does_not_make_a_file_short)
+{
+    static const struct elf_mapping lasts[] = {
+        {0x30000, 0x31000, 4, NULL}, {0x30000, 0x32000, 4, NULL}, {0x30000, 0x31000, 5, NULL}};
+    make_pages();
+    const char *path = test_file("app", pages, 0x3f00);
+    struct elf_mapping mappings[] = {{0x10000, 0x14000, 0, path}, lasts[_i]};
+    mappings[1].path = path;
+    elf_core_mappings(&core, 4096, mappings, 2);
+    elf_core_load(&core, 0x10000, NULL, 0, 0x4000, PF_R);
+    elf_core_load(&core, 0x30000, NULL, 0, mappings[1].end - 0x30000, PF_R);
+    open_core();
+    ck_assert_int_eq(byte_at(0x10000), _i == 0 ? pages[0] : -1);
+    ck_assert_int_eq(byte_at(0x30000), -1);
+}
+END_TEST
+
 START_TEST(gaps_without_access_do_not_make_a_file_short)
 {
     /* ld.so: segments 2 MiB apart, the gap mapped from the file far beyond its end, then made inaccessible. */
@@ -1397,6 +1415,7 @@ static Suite *suite(void)
         tcase_add_loop_test(files, found_below_a_sysroot_and_in_a_module_path, 0, 2);
         tcase_add_loop_test(files, one_writable_segment_makes_a_mapping_writable, 0, 2);
         tcase_add_loop_test(files, a_shorter_file_is_refused, 0, 2);
+        tcase_add_loop_test(files, a_page_after_the_end_does_not_make_a_file_short, 0, 3);
         tcase_add_loop_test(files, gaps_without_access_do_not_make_a_file_short, 0, 2);
         tcase_add_loop_test(files, large_pages_round_mappings_up, 0, 2);
         suite_add_tcase(s, files);
