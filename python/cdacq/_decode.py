@@ -23,7 +23,13 @@ def text_at(address: int | None, length: int) -> str | None:
     return text(ctypes.string_at(address, length)) if address else None
 
 
+def wrong_type(value: object, wanted: str) -> TypeError:
+    return TypeError(f"expected {wanted}, not {type(value).__name__}")
+
+
 def encode(value: str | bytes) -> bytes:
+    if not isinstance(value, (str, bytes)):
+        raise wrong_type(value, "str or bytes")
     raw = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
     if b"\0" in raw:
         raise ValueError(f"{value!r} contains a NUL")
@@ -40,6 +46,20 @@ def number(value: int, what: str, bits: int = 64) -> int:
 
 def address(value: int) -> int:
     return number(value, "an address")
+
+
+def process_id(value: int) -> int:
+    pid = operator.index(value)
+    if isinstance(value, bool) or not 0 < pid < 1 << 31:
+        raise ValueError(f"{value!r} is not the id of a process")
+    return pid
+
+
+def function(value: Any, name: str) -> Any:
+    """A function or None: a mistake is told at once, not when the function is called, if ever."""
+    if value is not None and not callable(value):
+        raise wrong_type(value, f"a function as {name}")
+    return value
 
 
 def member(enumeration: Any, value: int) -> Any:

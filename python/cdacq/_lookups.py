@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -69,7 +70,7 @@ def _thread_pool(graph: Any) -> records.ThreadPool | None:
 def _visit_flags(stubs: bool, r2r: str) -> int:
     try:
         ready_to_run = {"prepared": VisitFlags(0), "all": VisitFlags.R2R_ALL, "none": VisitFlags.R2R_NONE}[r2r]
-    except KeyError:
+    except (KeyError, TypeError):
         raise ValueError(f"r2r is {r2r!r}, not 'prepared', 'all' or 'none'") from None
     return int(ready_to_run | (VisitFlags.STUBS if stubs else VisitFlags(0)))
 
@@ -82,12 +83,15 @@ def _registers(pointer: Any) -> dict[int, int]:
 
 
 def registers_struct(registers: dict[int, int]) -> Any:
+    if not isinstance(registers, Mapping):
+        raise _decode.wrong_type(registers, "a dict of registers")
     made = _sized(_abi.Registers)
     for number, value in registers.items():
+        number = operator.index(number)
         if not 0 <= number < len(made.values):
             raise ValueError(f"{number} is not the number of a register")
         made.known |= 1 << number
-        made.values[number] = value
+        made.values[number] = operator.index(value)
     return made
 
 
@@ -442,14 +446,14 @@ class Lookups:
         """GetJitManagerInfo: the manager of JITTED or INTERPRETER code; None if the target has none."""
         found = _sized(_abi.JitManagerInfo)
         with self._inside() as handle, self._pending.collecting():
-            status = call("cdacq_session_get_jit_manager_info", handle, kind, ctypes.byref(found))
+            status = call("cdacq_session_get_jit_manager_info", handle, operator.index(kind), ctypes.byref(found))
         return None if status == Status.NOT_MANAGED else _jit_manager(found)
 
     def code_heaps(self, kind: CodeKind = CodeKind.JITTED) -> Listing[records.CodeHeap]:
         """GetCodeHeapInfos: the code heaps of the manager of one kind of code."""
         with self._inside() as handle:
-            return visit("cdacq_session_visit_code_heaps", handle, kind, item=_item(_abi.CodeHeapInfo, _code_heap),
-                         pending=self._pending)
+            return visit("cdacq_session_visit_code_heaps", handle, operator.index(kind),
+                         item=_item(_abi.CodeHeapInfo, _code_heap), pending=self._pending)
 
     def function_table_entries(self, table: int) -> Listing[int]:
         """GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs that a runtime for Windows registers for a heap."""
@@ -537,7 +541,8 @@ class Lookups:
         program counter is a return address. With `limit` the walk ends after that many frames.
         """
         context = _sized(_abi.Thread)
-        context.thread = thread
+        context.thread = _decode.address(thread)
+        limit = operator.index(limit)
         flags = (FramesFlags.EXPLICIT if explicit else 0) | (FramesFlags.CALLER if caller else 0)
         found: list[Frame] = []
 
@@ -577,6 +582,7 @@ class Lookups:
 
     def element(self, address: int, index: int) -> records.Value:
         """An element of an array; those of several dimensions are in the order of memory."""
+        index = operator.index(index)
         if not 0 <= index < 1 << 32:
             raise IndexError(index)
         found = _sized(_abi.Value)
@@ -594,7 +600,7 @@ class Lookups:
             return 0
 
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_write_string", handle, _decode.address(address), limit,
+            call("cdacq_session_write_string", handle, _decode.address(address), _decode.number(limit, "a limit", 32),
                  _abi.Write(self._pending.guard(write, 1)), None)
         return b"".join(parts).decode("utf-8", "surrogateescape")
 
@@ -660,10 +666,13 @@ class Lookups:
 
     def _write(self, name: str, output: str | os.PathLike[str] | IO[bytes], flags: int,
                left_out: Callable[[records.Method], object] | None, *inputs: Any) -> records.Written:
-        if isinstance(output, (str, os.PathLike)):
+        _decode.function(left_out, "left_out")
+        if isinstance(output, (str, bytes, os.PathLike)):
             with open(output, "wb") as file:
                 return self._write(name, file, flags, left_out, *inputs)
         binary = output
+        if not hasattr(binary, "write"):
+            raise _decode.wrong_type(binary, "a path or a binary file")
 
         def write(address: int, length: int, _context: object) -> int:
             data = memoryview(ctypes.string_at(address, length))
@@ -725,7 +734,7 @@ class Lookups:
                           left_out: Callable[[records.Method], object] | None = None) -> records.Written:
         """Writes an ELF file of the code in the mappings of the file `path`, at the offsets in that file, for perf."""
         flags = _visit_flags(stubs, r2r) | (_abi.ElfFlags.CODE if code else 0)
-        return self._write("cdacq_session_write_elf_of_file", output, flags, left_out, _decode.encode(path))
+        return self._write("cdacq_session_write_elf_of_file", output, flags, left_out, _decode.encode(os.fspath(path)))
 
     def mapped_files(self) -> Listing[records.MappedFile]:
         """The mapped files, in no order, and last compiled code that is in none."""

@@ -36,10 +36,24 @@ class Bucket(NamedTuple):
     example: str
 
 
+def _several(values: Iterable[str], what: str) -> Iterable[str]:
+    """A text is refused: it would be taken for a list of its letters."""
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"expected a list of {what}, not {type(values).__name__}")
+    return values
+
+
+def _checked(one: Row) -> Row:
+    if not isinstance(one, dict):
+        raise TypeError(f"expected a row, which is a dict, not {type(one).__name__}")
+    return one
+
+
 def row(core: str, *, options: Iterable[str] = (), timeout: float = 60, tool: str | None = None) -> Row:
     """The row of one core. It has `error` in place of a signature if there is none. `options` are those of the tool."""
     path = os.path.join(".", core)  # no number, which would be a pid, and no option
-    command = [tool or os.environ.get("CDACQ_TOOL", "cdacq"), "report", "--signature", "--json", *options, path]
+    program = tool or os.environ.get("CDACQ_TOOL", "cdacq")
+    command = [program, "report", "--signature", "--json", *_several(options, "options"), path]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -59,8 +73,8 @@ def row(core: str, *, options: Iterable[str] = (), timeout: float = 60, tool: st
 def read_rows(paths: Iterable[str]) -> list[Row]:
     """The rows of files of JSON lines, one for each core: the last. A line that was cut is left out."""
     rows: dict[str, Row] = {}
-    for path in paths:
-        with sys.stdin if path == "-" else open(path, encoding="utf-8", errors="surrogateescape") as file:
+    for path in _several(paths, "paths"):
+        with sys.stdin if path == "-" else open(os.fspath(path), encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
                 try:
                     found = json.loads(line)
@@ -75,7 +89,7 @@ def buckets(rows: Iterable[Row]) -> list[Bucket]:
     """The rows by signature, the most frequent first. Failures are sorted by their messages, without the paths."""
     found: dict[str, list[Row]] = {}
     for one in rows:
-        key = one.get("signature") or "[error] " + str(one.get("error")).replace(str(one["target"]), "CORE")
+        key = _checked(one).get("signature") or "[error] " + str(one.get("error")).replace(str(one["target"]), "CORE")
         found.setdefault(key, []).append(one)
     ret = []
     for signature, members in found.items():
@@ -87,7 +101,7 @@ def buckets(rows: Iterable[Row]) -> list[Bucket]:
 
 def flat(one: Row) -> Row:
     """A row with a column for each name of COLUMNS."""
-    signal = one.get("signal")
+    signal = _checked(one).get("signal")
     return {name: one.get(name) for name in COLUMNS} | {"signal": signal["name"] if signal else None}
 
 

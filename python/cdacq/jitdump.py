@@ -208,7 +208,7 @@ class Jitdump:
     def find_file(pid: int) -> str | None:
         """The path of the jitdump of a running process; None if there is none, perhaps not yet."""
         path = ctypes.create_string_buffer(4096)
-        if call("cdacq_jitdump_find_file", pid, path, len(path)) == Status.NOT_MANAGED:
+        if call("cdacq_jitdump_find_file", _decode.process_id(pid), path, len(path)) == Status.NOT_MANAGED:
             return None
         return _decode.text(path.value)
 

@@ -87,7 +87,7 @@ class _Kept:
 
 
 def _one_or_more(value: Any) -> list[Any]:
-    return [value] if isinstance(value, (str, os.PathLike)) else list(value)
+    return [value] if isinstance(value, (str, bytes, os.PathLike)) else list(value)
 
 
 def _write_text(text: str | os.PathLike[str], address: int, size: int) -> bool:
@@ -103,13 +103,17 @@ def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_
              progress: Any, work_max: int, memory_max: int, fetching: Any) -> Any:
     options = _sized(_abi.Options)
     options.work_max, options.memory_max = (_decode.number(most, "a bound") for most in (work_max, memory_max))
-    options.flags, options.runtime, options.names = flags, _decode.number(runtime, "the index of a runtime", 32), names
+    options.flags, options.runtime = flags, _decode.number(runtime, "the index of a runtime", 32)
+    options.names = _decode.number(names, "a style of names", 31)
     options.sysroots, options.sysroot_count = kept.strings(_one_or_more(sysroots))
     options.module_paths, options.module_path_count = kept.strings(_one_or_more(module_paths))
     options.descriptors, options.descriptor_count = kept.strings(_one_or_more(descriptors))
     options.descriptor_address, options.store_max = (
         _decode.address(descriptor_address), _decode.number(store_max, "a size"))
     need = _item(_abi.Need, _need)
+    for name, function in (("find_file", find_file), ("describe_need", describe_need), ("progress", progress),
+                           ("fetching", fetching)):
+        _decode.function(function, name)
 
     if find_file is not None:
         def find(_context: object, address: int, path: int, size: int) -> bool:
@@ -142,16 +146,23 @@ def _pinned(content: Any) -> Any:
     return array.from_buffer_copy(raw) if raw.readonly else array.from_buffer(raw)
 
 
+def _of_type(kind: Any, items: Sequence[Any]) -> Sequence[Any]:
+    for item in items:
+        if not isinstance(item, kind):
+            raise _decode.wrong_type(item, f"a {kind.__name__}")
+    return items
+
+
 def _memory(kept: _Kept, callbacks: Memory) -> Any:
     memory = _sized(_abi.Memory)
     array = (_abi.Mapping * max(len(callbacks.mappings), 1))()
-    for item, mapping in zip(array, callbacks.mappings):
+    for item, mapping in zip(array, _of_type(Mapping, callbacks.mappings)):
         item.size = ctypes.sizeof(_abi.Mapping)
         item.begin, item.end, item.file_offset = mapping.begin, mapping.end, mapping.file_offset
-        item.path = None if mapping.path is None else kept.keep(_decode.encode(mapping.path))
+        item.path = None if mapping.path is None else kept.keep(_decode.encode(os.fspath(mapping.path)))
     memory.mappings, memory.mapping_count = kept.keep(array), len(callbacks.mappings)
     threads = (_abi.MemoryThread * max(len(callbacks.threads), 1))()
-    for item, thread in zip(threads, callbacks.threads):
+    for item, thread in zip(threads, _of_type(MemoryThread, callbacks.threads)):
         item.size = ctypes.sizeof(_abi.MemoryThread)
         item.tid, item.signal, item.died = thread.tid, thread.signal, thread.died
         item.name = None if thread.name is None else kept.keep(_decode.encode(thread.name))
@@ -165,7 +176,7 @@ def _memory(kept: _Kept, callbacks: Memory) -> Any:
         memory.held, memory.held_count = kept.keep(held), len(callbacks.held)
     memory.pid, memory.elf_machine = callbacks.pid, callbacks.elf_machine
     if callbacks.read is not None:
-        reader = callbacks.read
+        reader = _decode.function(callbacks.read, "read")
 
         def read(_context: object, address: int, buffer: int, size: int) -> int:
             data = reader(address, size)
@@ -175,7 +186,7 @@ def _memory(kept: _Kept, callbacks: Memory) -> Any:
             return len(data)
         memory.read = kept.keep(_abi.Read(kept.pending.guard(read, 0)))
     if callbacks.span_at is not None:
-        finder = callbacks.span_at
+        finder = _decode.function(callbacks.span_at, "span_at")
         spans: dict[int, tuple[Any, Any, int]] = {}
 
         def span_at(_context: object, address: int, begin: Any, end: Any, data: Any) -> bool:
@@ -247,8 +258,10 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
     """
     if (source is None) == (callbacks is None):
         raise TypeError("open takes either a source or callbacks")
-    if isinstance(source, bool) or (isinstance(source, int) and not 0 < source < 1 << 31):
-        raise ValueError(f"{source!r} is not the id of a process")
+    if callbacks is not None and not isinstance(callbacks, Memory):
+        raise _decode.wrong_type(callbacks, "a Memory")
+    if isinstance(source, int):
+        _decode.process_id(source)
     flags = OpenFlags(0)
     for wanted, flag in ((stop, OpenFlags.STOP), (record, OpenFlags.RECORD), (debuginfod, OpenFlags.DEBUGINFOD),
                          (partial, OpenFlags.PARTIAL), (pread, OpenFlags.PREAD), (keep, OpenFlags.KEEP)):
@@ -497,7 +510,7 @@ class Target(Lookups):
             return 0
 
         found = _sized(_abi.Verification)
-        callback = _abi.Visitor(self._pending.guard(visitor, 1)) if each else _abi.Visitor(0)
+        callback = _abi.Visitor(self._pending.guard(visitor, 1)) if _decode.function(each, "each") else _abi.Visitor(0)
         with self._using() as handle, self._pending.collecting():
             call("cdacq_target_verify", handle, _decode.encode(os.fspath(path)), callback, None, ctypes.byref(found))
             return records.Verification(
@@ -509,7 +522,7 @@ class Target(Lookups):
 def find_perf_map(pid: int) -> str | None:
     """The path of the perf map of a running process; None if there is none, perhaps not yet."""
     path = ctypes.create_string_buffer(4096)
-    if call("cdacq_perf_map_find_file", pid, path, len(path)) == Status.NOT_MANAGED:
+    if call("cdacq_perf_map_find_file", _decode.process_id(pid), path, len(path)) == Status.NOT_MANAGED:
         return None
     return _decode.text(path.value)
 
@@ -521,7 +534,8 @@ def processes() -> Listing[records.Process]:
 
 def thread_times(pid: int) -> Listing[records.ThreadTime]:
     """The processor time of each thread of a process: two calls show which threads were busy between them."""
-    return visit("cdacq_visit_thread_times", pid, item=_item(_abi.ThreadTime, _thread_time), pending=Pending())
+    return visit("cdacq_visit_thread_times", _decode.process_id(pid), item=_item(_abi.ThreadTime, _thread_time),
+                 pending=Pending())
 
 
 __all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes", "thread_times"]

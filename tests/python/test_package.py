@@ -402,6 +402,77 @@ class Failures(unittest.TestCase):
         with self.assertRaises(ValueError):
             cdacq.open("a\0b")
 
+    def test_wrong_types(self):
+        """A TypeError says what was expected. Other exceptions would look like mistakes of the package."""
+        def memory(**fields):
+            return cdacq.open(callbacks=cdacq.Memory(**{"read": lambda address, size: b"", **fields}))
+
+        def option(name):
+            return lambda value: cdacq.open(CORE, **{name: value})
+
+        def thread(*fields, **named):
+            return memory(threads=[cdacq.MemoryThread(*fields, **named)])
+
+        def nothing(_value):
+            return None
+        values = [None, 1, "x", b"x", 1.5, object(), [1], {1: "x"}, nothing]
+        number, path, function = (int,), (str, bytes), (type(nothing), type(None))
+        optional_text = (*path, type(None))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        target = cdacq.open(CORE, record=True)
+        self.addCleanup(target.close)
+        file = os.path.join(folder.name, "jitdump")
+        target.write_jitdump(file)
+        jitdump = cdacq.Jitdump(file)
+        self.addCleanup(jitdump.close)
+        writers = (target.write_perf_map, target.write_jitdump, target.write_elf)
+        calls = [  # and the types that are right, or fail otherwise
+            (cdacq.open, (*number, *path)), (lambda v: cdacq.open(callbacks=v), ()),
+            *((option(name), function) for name in ("find_file", "describe_need", "progress", "fetching")),
+            *((option(name), number)
+              for name in ("runtime", "descriptor_address", "names", "store_max", "work_max", "memory_max")),
+            *((option(name), (*path, dict)) for name in ("sysroots", "module_paths", "descriptors")),
+            (lambda v: memory(read=v), function), (lambda v: memory(span_at=v), function),
+            (lambda v: memory(pid=v), number), (lambda v: memory(held=[v]), (*path, list, dict)),
+            (lambda v: memory(mappings=v), ()), (lambda v: memory(mappings=[v]), ()),
+            (lambda v: memory(mappings=[cdacq.Mapping(v, 1)]), number),
+            (lambda v: memory(mappings=[cdacq.Mapping(0, 1, 0, v)]), optional_text),
+            (lambda v: memory(threads=v), ()), (lambda v: memory(threads=[v]), ()),
+            (thread, number), (lambda v: thread(1, v), (dict, type(None))),
+            (lambda v: thread(1, name=v), optional_text),
+            (lambda v: thread(1, {0: v}), number), (lambda v: thread(1, {v: 0}), number),
+            *((call, number) for call in (
+                target.method_at, target.check_code_range, target.code_kind, target.block_at, target.code_heaps,
+                target.jit_manager_info, target.find_ready_to_run_module, target.non_virtual_entry_to_method_desc,
+                target.function_table_entries, target.il_offset, target.source_at, target.exception, target.object_at,
+                target.lock_at, target.string)),
+            (target.methods_at, (bytes, list, dict)), (lambda v: target.string(1, v), number),
+            (lambda v: target.element(v, 0), number), (lambda v: target.element(1, v), number),
+            (lambda v: target.field(v, "x"), number), (lambda v: target.field(1, v), path),
+            (target.frames, (dict,)), (lambda v: target.frames({}, thread=v), number),
+            (lambda v: target.frames({}, limit=v), number),
+            (target.verify, path), (lambda v: target.verify(file, v), function), (target.write_snapshot, path),
+            *((call, path) for call in writers),
+            *((lambda v, call=call: call(os.devnull, left_out=v), function) for call in writers),
+            (lambda v: target.write_elf_of_file(v, os.devnull), path),
+            (lambda v: target.write_elf_of_file("x", v), path),
+            (cdacq.find_perf_map, number), (cdacq.thread_times, number), (cdacq.Jitdump.find_file, number),
+            (cdacq.Jitdump, path), (jitdump.find, number), (lambda v: jitdump.find(1, v), (*number, type(None))),
+            (buckets.row, (str,)), (lambda v: buckets.row("x", options=v), (dict,)), (buckets.read_rows, (dict,)),
+            (buckets.buckets, ()), (lambda v: buckets.buckets([v]), (dict,)), (buckets.flat, (dict,)),
+        ]
+        for i, (call, right) in enumerate(calls):
+            for value in values:
+                if type(value) not in right:
+                    with self.subTest(i, value=value):
+                        self.assertRaises(TypeError, call, value)
+        self.assertRaisesRegex(TypeError, "expected a Memory, not int", cdacq.open, callbacks=1)
+        self.assertRaisesRegex(TypeError, "expected str or bytes, not NoneType", target.field, 1, None)
+        for call in (cdacq.find_perf_map, cdacq.thread_times, cdacq.Jitdump.find_file):
+            for pid in (-1, 1 << 32):
+                self.assertRaisesRegex(ValueError, "is not the id of a process", call, pid)
+
     def test_partial(self):
         with cdacq.open(os.environ.get("CDACQ_LIBRARY", sys.executable), image=True, partial=True) as target:
             self.assertEqual(target.info.problem_status, cdacq.Status.ERR_NO_RUNTIME)
