@@ -39,9 +39,14 @@ static void begin_block(struct walk *walk, struct nibble_block block)
         walk->block = block;
 }
 
-/* A pointer to the block extends its reach: a look-up in the next unit also follows it. */
+/*
+ * A pointer to the block extends its reach: a look-up in the next unit also follows it. After units that cannot be read,
+ * it may lead to a block that begins before or in them, so what is unknown goes on.
+ */
 static void take_pointer(struct walk *walk, uint64_t unit, uint32_t value)
 {
+    if (walk->block.start && walk->block.unknown)
+        return;
     uint64_t address = unit_address(walk, unit);
     if (walk->version->pointer(walk->map, value) != walk->block.start)
         limit_reach(walk, address);
@@ -63,27 +68,54 @@ static void take_nibbles(struct walk *walk, uint64_t unit, uint32_t value)
     }
 }
 
-/* Reads up to `count` units from `first` on. False, and the reader fails, unless memory is all that is missing. */
-static bool take_chunk(struct walk *walk, uint64_t first, uint64_t count)
+static void take_units(struct walk *walk, uint64_t first, uint64_t count, const struct window *units)
 {
-    struct window units;
-    if (!reader_window(walk->reader, walk->map->header_map + first * 4, count * 4, "CodeHeapListNode.HeaderMap",
-                       &units)) {
-        uint64_t begin = MAX(unit_address(walk, first), walk->begin);
-        if (!reader_recover(walk->reader, FAILURE(CDACQ_ERR_MEMORY)))
-            return false;
-        if (!(walk->block.start && walk->block.unknown))
-            begin_block(walk, (struct nibble_block){begin, UINT64_MAX, true});
-        return true;
-    }
     for (uint64_t i = 0; i < count && walk->more; i++) {
-        uint32_t unit = load_u32(units.bytes + i * 4, walk->reader->big_endian);
+        uint32_t unit = load_u32(units->bytes + i * 4, walk->reader->big_endian);
         if (unit && walk->version->is_pointer(unit))
             take_pointer(walk, first + i, unit);
         else if (unit)
             take_nibbles(walk, first + i, unit);
     }
-    window_deinit(&units);
+}
+
+/* Units that cannot be read. */
+static void skip_units(struct walk *walk, uint64_t first)
+{
+    uint64_t begin = MAX(unit_address(walk, first), walk->begin);
+    if (!(walk->block.start && walk->block.unknown))
+        begin_block(walk, (struct nibble_block){begin, UINT64_MAX, true});
+}
+
+/* The number of units from `first` on, at most `count`, up to the next multiple of `size` in the target's memory. */
+static uint64_t units_to_boundary(const struct walk *walk, uint64_t first, uint64_t count, uint64_t size)
+{
+    return MIN(count, (size - (walk->map->header_map + first * 4) % size + 3) / 4);
+}
+
+/* Reads `count` units from `first` on. False, and the reader fails, unless memory is all that is missing. */
+static bool take_chunk(struct walk *walk, uint64_t first, uint64_t count)
+{
+    struct window units;
+    uint64_t map = walk->map->header_map;
+    if (reader_window(walk->reader, map + first * 4, count * 4, "CodeHeapListNode.HeaderMap", &units)) {
+        take_units(walk, first, count, &units);
+        window_deinit(&units);
+        return true;
+    }
+    if (!reader_recover(walk->reader, FAILURE(CDACQ_ERR_MEMORY)))
+        return false;
+    for (uint64_t done = 0, part; done < count && walk->more; done += part) {
+        part = units_to_boundary(walk, first + done, count - done, LINE_SIZE); /* a snapshot has lines of a page */
+        if (reader_window(walk->reader, map + (first + done) * 4, part * 4, "CodeHeapListNode.HeaderMap", &units)) {
+            take_units(walk, first + done, part, &units);
+            window_deinit(&units);
+        } else if (reader_recover(walk->reader, FAILURE(CDACQ_ERR_MEMORY))) {
+            skip_units(walk, first + done);
+        } else {
+            return false;
+        }
+    }
     return true;
 }
 
@@ -98,8 +130,7 @@ bool nibble_map_each(struct reader *reader, const struct nibble_map_version *ver
     if (end - map->base > NIBBLE_SPAN_MAX)
         return reader_fail(reader, CDACQ_ERR_CORRUPT, map->base, "CodeHeapListNode: size of its code");
     while (unit < units && walk.more) {
-        uint64_t to_page = (PAGE_SIZE - (map->header_map + unit * 4) % PAGE_SIZE + 3) / 4;
-        uint64_t count = MIN(MIN(units - unit, (uint64_t)CHUNK), to_page);
+        uint64_t count = units_to_boundary(&walk, unit, MIN(units - unit, (uint64_t)CHUNK), PAGE_SIZE);
         if (!take_chunk(&walk, unit, count))
             return false;
         unit += count;

@@ -89,6 +89,7 @@ bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t 
 struct listed_section {
     uint64_t address;
     uint64_t begin, end; /* of the fragment; a look-up reads the section only for addresses in it */
+    bool in_gap;         /* other fragments of the slot cannot be read */
 };
 
 /* Addresses whose slots or fragments cannot be read. */
@@ -128,19 +129,17 @@ static bool skip_unreadable(struct lister *lister)
     return recovered;
 }
 
-/* The same for the slots of the addresses from `begin` on that a slot of `level` covers. */
-static void skip_slots(struct lister *lister, uint64_t begin, unsigned level)
+/* The addresses from `begin` on that a slot of `level` covers are a gap. */
+static bool add_gap(struct lister *lister, uint64_t begin, unsigned level)
 {
-    const struct field_reader *reader = lister->reader;
-    struct gap gap = {begin, begin + (UINT64_C(1) << level_shift(reader, level)) - 1};
-    if (skip_unreadable(lister) && !gaps_append(&lister->gaps, gap))
-        reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+    struct gap gap = {begin, begin + (UINT64_C(1) << level_shift(lister->reader, level)) - 1};
+    return gaps_append(&lister->gaps, gap) || reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
 }
 
-static bool add_section(struct lister *lister, struct listed_section listed)
+static void add_section(struct lister *lister, struct listed_section listed)
 {
-    return listed_sections_append(&lister->sections, listed) ||
-           reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+    if (!listed_sections_append(&lister->sections, listed))
+        reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
 }
 
 static bool lists_the_same(const struct listed_section *a, const struct listed_section *b)
@@ -157,6 +156,15 @@ static void end_cycle(struct lister *lister, size_t first, size_t length)
            lists_the_same(&items[sections->count - 1], &items[sections->count - 1 - length]))
         sections->count--;
     lister->left_out++;
+}
+
+/* The fragments of the slot of level 1 for the addresses from `begin` on cannot be read to their end. */
+static void skip_fragments(struct lister *lister, size_t first, uint64_t begin)
+{
+    if (!skip_unreadable(lister) || !add_gap(lister, begin, 1))
+        return;
+    for (size_t i = first; i < lister->sections.count; i++)
+        lister->sections.items[i].in_gap = true;
 }
 
 /* Lists the fragments of the slot of level 1 for the addresses from `begin` on. */
@@ -179,9 +187,11 @@ static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t be
             .begin = read_field(reader, fragment, F_RangeSectionFragment_RangeBegin),
             .end = read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen),
         };
+        if (!reader_failed(&reader->raw))
+            add_section(lister, listed); /* a look-up that ends here does not read which one is next */
         uint64_t next = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next));
-        if (reader_failed(&reader->raw) || !add_section(lister, listed)) {
-            skip_slots(lister, begin, 1);
+        if (reader_failed(&reader->raw)) {
+            skip_fragments(lister, first, begin);
             return;
         }
         fragment = next;
@@ -200,6 +210,19 @@ static bool seen_before(struct lister *lister, uint64_t table, unsigned level)
     return false;
 }
 
+/* A slot of a table, from its window if all of the table could be read. False if the slot is missing. */
+static bool read_slot(struct field_reader *reader, const struct window *window, uint64_t table, unsigned slot,
+                      uint64_t *ret)
+{
+    size_t size = reader->raw.pointer_size, offset = slot * size;
+    uint8_t copy[8];
+    const uint8_t *p = window ? window->bytes + offset : copy;
+    if (!window && !reader_try_copy(&reader->raw, table + offset, copy, size))
+        return false;
+    *ret = untagged(size == 4 ? load_u32(p, reader->raw.big_endian) : load_u64(p, reader->raw.big_endian));
+    return true;
+}
+
 /* Lists a table of `level`, for the addresses from `begin` on. */
 static void list_table(struct lister *lister, uint64_t table, unsigned level, uint64_t begin)
 {
@@ -215,21 +238,26 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level, ui
         return;
     }
     lister->tables[lister->table_count++] = (struct listed_table){table, level};
-    if (!reader_window(&reader->raw, table, (uint64_t)SLOTS * reader->raw.pointer_size, "RangeSectionMap", &window)) {
-        skip_slots(lister, begin, level + 1);
+    bool whole =
+        reader_window(&reader->raw, table, (uint64_t)SLOTS * reader->raw.pointer_size, "RangeSectionMap", &window);
+    if (!whole && !reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)))
         return;
-    }
+    bool skipped = false; /* the slot before this one; what is missing in a row counts once */
     for (unsigned slot = 0; slot < SLOTS && !reader_failed(&reader->raw); slot++) {
-        const uint8_t *p = window.bytes + slot * reader->raw.pointer_size;
-        uint64_t next = untagged(reader->raw.pointer_size == 4 ? load_u32(p, reader->raw.big_endian)
-                                                               : load_u64(p, reader->raw.big_endian));
-        uint64_t first = begin + ((uint64_t)slot << level_shift(reader, level));
+        uint64_t first = begin + ((uint64_t)slot << level_shift(reader, level)), next;
+        if (!read_slot(reader, whole ? &window : NULL, table, slot, &next)) {
+            lister->left_out += !skipped;
+            skipped = add_gap(lister, first, level);
+            continue;
+        }
+        skipped = false;
         if (next && level == 1)
             list_fragments(lister, next, first);
         else if (next)
             list_table(lister, next, level - 1, first);
     }
-    window_deinit(&window);
+    if (whole)
+        window_deinit(&window);
 }
 
 static int compare_sections(const void *a, const void *b)
@@ -245,8 +273,8 @@ static int compare_listed(const void *a, const void *b)
 }
 
 /*
- * Whether every look-up of an address in `section` finds it, or fails for want of memory: `count` slots list it. The
- * map ignores the highest bits of an address.
+ * Whether every look-up of an address in `section` finds it, or fails for want of memory: `count` slots without a gap
+ * list it. The map ignores the highest bits of an address.
  */
 static bool is_whole(struct lister *lister, const struct range_section *section, size_t count)
 {
@@ -265,14 +293,17 @@ static bool is_whole(struct lister *lister, const struct range_section *section,
     return begin <= last && found >= slots;
 }
 
-/* The fragments of an unreadable section, or those that differ from it. Returns how many fragments are like it. */
+/*
+ * The fragments of an unreadable section, or those that differ from it. Returns how many are like it, in slots without a
+ * gap.
+ */
 static size_t add_claims(struct lister *lister, const struct range_section *section,
                          const struct listed_section *listed, size_t count)
 {
     size_t alike = 0;
     for (size_t i = 0; i < count; i++) {
         if (section && listed[i].begin == section->begin && listed[i].end == section->end)
-            alike++;
+            alike += !listed[i].in_gap;
         else if (!claims_append(&lister->claims, (struct claim){listed[i].begin, listed[i].end}))
             reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
     }

@@ -597,6 +597,59 @@ START_TEST(a_section_claimed_in_part)
 }
 END_TEST
 
+static void assert_listed(struct cdacq_target *target, uint64_t start)
+{
+    struct stretches list = listing(target);
+    bool found = false;
+    for (size_t i = 0; i < list.count; i++)
+        found |= list.items[i].answer == CDACQ_ANSWER_MANAGED && list.items[i].begin == start;
+    ck_assert_msg(found, "0x%" PRIx64 " is not listed", start);
+    stretches_deinit(&list);
+}
+
+/* A listing needs no more of the map than a look-up: the slots and fragments that a snapshot has are enough. */
+START_TEST(a_map_of_which_parts_are_missing)
+{
+    struct mock *mock = mock_of_arch(_i, 1);
+    uint64_t chunk = mock_chunk_size(mock), stride;
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.begin = 16 * chunk, .size = 0x4000});
+    uint64_t start = mock_method(heap, &(struct mock_method){.size = 100});
+    size_t count, pointer = _i & 1 ? 8 : 4;
+    uint64_t fragment = mock_section_fragments(mock, heap->section, &count, &stride);
+    uint64_t line = align_down(mock_map_slot(mock, start, 1), 64);
+    mock_unmap(mock, line + 64, 64);
+    mock_unmap(mock, fragment + mock_offset_of(mock, "RangeSectionFragment.Next"), pointer);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_all_say(target, start + 5, CDACQ_ANSWER_MANAGED);
+    assert_listed(target, start);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* The same of the nibbles. After those that are missing, a unit can lead to a block that begins before them. */
+START_TEST(nibbles_of_which_parts_are_missing)
+{
+    enum { SIZE = 40 * 256 };
+    struct mock *mock = mock_of_arch(_i, 3);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x10000});
+    uint64_t first = mock_method(heap, &(struct mock_method){.size = 100});
+    uint64_t large = mock_method(heap, &(struct mock_method){.size = SIZE});
+    uint64_t after = mock_method(heap, &(struct mock_method){.size = 100});
+    uint64_t line = align_up(heap->header_map + ((large - heap->map_base) / 256 + 1) * 4, 64);
+    mock_unmap(mock, line, 64);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_all_say(target, first, CDACQ_ANSWER_MANAGED);
+    assert_all_say(target, large, CDACQ_ANSWER_MANAGED);
+    assert_all_say(target, after, CDACQ_ANSWER_MANAGED);
+    assert_listed(target, first);
+    assert_listed(target, large);
+    assert_listed(target, after);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* A heap of stubs ends where its use does. */
 START_TEST(the_unused_end_of_stubs)
 {
@@ -725,6 +778,8 @@ static Suite *agreement_suite(void)
     tcase_set_timeout(given, 600);
     tcase_add_loop_test(tcase, a_section_with_a_missing_fragment, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_section_claimed_in_part, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, a_map_of_which_parts_are_missing, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, nibbles_of_which_parts_are_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_unused_end_of_stubs, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_longer_than_its_nibbles, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_with_a_gap_in_its_nibbles, 0, ARCH_COUNT);

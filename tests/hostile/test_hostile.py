@@ -144,7 +144,7 @@ class Hostile(unittest.TestCase):
                 for listing in listings:
                     with self.subTest(what=what, listing=listing):
                         left, told = lines(path, listing, folder)
-                        self.assertGreater(len(whole[listing][0] & left), len(whole[listing][0]) / 4)
+                        self.assertGreater(len(whole[listing][0] & left), len(whole[listing][0]) / 8)
                         self.assertEqual((told, whole[listing][1]), (True, False))
                 symfs = ("symfs", path, os.path.join(folder, "symfs"))
                 for command in (("info", path), symfs):
