@@ -10,9 +10,8 @@
 #include "contracts/execution_manager/jit_manager.h"
 
 enum {
-    STUB_ALIGNMENT = 16, /* of stubs, and more than the zeros with which one ends */
-    UNUSED_MIN = 256,    /* zeros that show the end: more than data pages of precodes have at theirs */
-    PIECE = 64,
+    STUB_ALIGNMENT = 16,         /* of stubs, and more than the zeros with which one ends */
+    UNUSED_MIN = 256,            /* zeros that show the end: more than data pages of precodes have at theirs */
     LIST_MAX = 16 * 1024 * 1024, /* bytes of a list whose end is looked for; those of runtimes have some 64 KiB */
 };
 
@@ -24,28 +23,48 @@ static size_t without_zeros(const uint8_t *bytes, size_t count)
     return count;
 }
 
+/* Where what can be read ends, and what of it may be in use. */
+struct piece_ends {
+    uint64_t readable, used;
+};
+
+/* Moves the ends to those of [begin, end), which is in one page. False if a byte of it is missing. */
+static bool read_piece(struct reader *reader, uint64_t begin, uint64_t end, struct piece_ends *ret)
+{
+    uint8_t copy[PAGE_SIZE];
+    const uint8_t *bytes = reader_try_view(reader, begin, end - begin);
+    if (!bytes && reader_try_copy(reader, begin, copy, end - begin))
+        bytes = copy;
+    if (!bytes)
+        return false;
+    size_t count = without_zeros(bytes, end - begin);
+    if (count || begin > ret->readable) /* what is missing before it may be in use */
+        ret->used = begin + count;
+    ret->readable = end;
+    return true;
+}
+
+/* The end of the aligned piece of `size` bytes that has `at`, or `end`. */
+static uint64_t piece_end(uint64_t at, uint64_t size, uint64_t end)
+{
+    return MIN(align_down(at, size) + size, end);
+}
+
 uint64_t stubs_used_end(struct reader *reader, uint64_t begin, uint64_t end)
 {
-    uint64_t used = begin, readable = begin, at = begin;
-    bool any = false;
+    struct piece_ends ends = {begin, begin};
     if (end - begin > LIST_MAX)
         return end;
-    while (at < end && reader_step(reader, "stubs")) {
-        uint64_t next = MIN(align_down(at, PAGE_SIZE) + PAGE_SIZE, end);
-        const uint8_t *bytes = reader_try_view(reader, at, next - at);
-        uint8_t copy[PAGE_SIZE];
-        if (!bytes && reader_try_copy(reader, at, copy, next - at))
-            bytes = copy;
-        size_t count = bytes ? without_zeros(bytes, next - at) : 0;
-        if (count)
-            used = at + count;
-        if (bytes)
-            readable = next;
-        any |= bytes != NULL;
-        at = next;
+    for (uint64_t at = begin, next; at < end && reader_step(reader, "stubs"); at = next) {
+        next = piece_end(at, PAGE_SIZE, end);
+        if (read_piece(reader, at, next, &ends))
+            continue;
+        for (uint64_t line = at; line < next; line = piece_end(line, LINE_SIZE, next)) /* a snapshot has lines */
+            (void)read_piece(reader, line, piece_end(line, LINE_SIZE, next), &ends);
     }
-    bool ends = any && readable - used >= MIN((uint64_t)UNUSED_MIN, end - used);
-    return ends ? MIN(align_up(used, STUB_ALIGNMENT), end) : end;
+    bool any = ends.readable > begin;
+    bool is_end = any && ends.readable - ends.used >= MIN((uint64_t)UNUSED_MIN, end - ends.used);
+    return is_end ? MIN(align_up(ends.used, STUB_ALIGNMENT), end) : end;
 }
 
 static uint64_t used_end(struct reader *reader, const struct range_section *section)
@@ -55,11 +74,10 @@ static uint64_t used_end(struct reader *reader, const struct range_section *sect
 
 bool stubs_use(struct reader *reader, uint64_t begin, uint64_t end, uint64_t ip)
 {
-    uint8_t bytes[PIECE];
-    size_t count = (size_t)MIN(end - ip, (uint64_t)PIECE);
-    if (reader_try_copy(reader, ip, bytes, count) && without_zeros(bytes, count))
-        return true;
-    return ip < stubs_used_end(reader, begin, end);
+    struct piece_ends ends = {ip, ip};
+    /* What is not zero from here to the end of the line shows, without the rest, what stubs_used_end() would find. */
+    return (read_piece(reader, ip, piece_end(ip, LINE_SIZE, end), &ends) && ends.used > ip) ||
+           ip < stubs_used_end(reader, begin, end);
 }
 
 /* Nothing says where one stub of a list begins. Its block is the list, as in listings. */

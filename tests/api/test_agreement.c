@@ -678,6 +678,34 @@ START_TEST(the_unused_end_of_stubs)
 }
 END_TEST
 
+/* What is missing of a page may be in use if something after it is known; what is there is seen by all. */
+START_TEST(stubs_of_which_parts_are_missing)
+{
+    enum { SIZE = 0x2000, USED = 0x1230, HOLE = 0x1280 };
+    static const uint8_t zeros[SIZE];
+    uint64_t begin;
+    struct mock *mock = mock_of_arch(_i, 2);
+    mock_range_list(mock, SIZE, 5, false, &begin);
+    mock_write(mock, begin, zeros, SIZE);
+    mock_write_uint(mock, begin + 0x10, 1, 0xc3);
+    mock_write_uint(mock, begin + USED - 1, 1, 0xc3);
+    mock_unmap(mock, begin + 0x1040, 64);
+    mock_unmap(mock, begin + HOLE, 64);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_all_say(target, begin + 0x10, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + 0x1001, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + USED - 1, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + HOLE, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + HOLE + 64, CDACQ_ANSWER_NONE);
+    struct stretches list = listing(target);
+    ck_assert_uint_eq(list.count, 1);
+    ck_assert_uint_eq(list.items[0].end, begin + HOLE + 64);
+    stretches_deinit(&list);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* The unwind info of a method has more code than its nibbles: neither a look-up nor a batch believes it. */
 START_TEST(a_method_longer_than_its_nibbles)
 {
@@ -781,6 +809,7 @@ static Suite *agreement_suite(void)
     tcase_add_loop_test(tcase, a_map_of_which_parts_are_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, nibbles_of_which_parts_are_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_unused_end_of_stubs, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, stubs_of_which_parts_are_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_longer_than_its_nibbles, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_with_a_gap_in_its_nibbles, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_large_image_is_indexed_after_many_look_ups, 0, ARCH_COUNT);
