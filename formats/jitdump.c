@@ -197,9 +197,9 @@ static void check_index_table(const struct cfi_bytes *header, const struct cfi_i
 }
 
 /*
- * Checks .eh_frame_hdr at the place where it may be. Sets *ret_count to the entries of its table. False: the bytes there
- * are none. V8 writes one without anything for functions that are to be unwound by frame pointers. LLVM's has the
- * address of .eh_frame in the process, which nothing here can be compared with.
+ * Checks .eh_frame_hdr at a place where it may be. Sets *ret_count to the entries of its table. False: the bytes there
+ * are no .eh_frame_hdr. V8 writes an empty one for functions that are unwound by frame pointers. That of LLVM has the
+ * address of .eh_frame in the process, which cannot be compared with anything here.
  */
 static bool check_index_at(const struct cdacq_jitdump_record *record, const struct unwinding_parts *parts,
                            uint64_t *ret_count, struct jitdump_problems *problems)

@@ -40,8 +40,8 @@ static void begin_block(struct walk *walk, struct nibble_block block)
 }
 
 /*
- * A pointer to the block extends its reach: a look-up in the next unit also follows it. After units that cannot be read,
- * it may lead to a block that begins before or in them, so what is unknown goes on.
+ * A pointer to the block extends its reach: a look-up in the next unit also follows it. After units that cannot be
+ * read, it may lead to a block that begins before or in them, so what is unknown goes on.
  */
 static void take_pointer(struct walk *walk, uint64_t unit, uint32_t value)
 {

@@ -294,8 +294,8 @@ static bool is_whole(struct lister *lister, const struct range_section *section,
 }
 
 /*
- * The fragments of an unreadable section, or those that differ from it. Returns how many are like it, in slots without a
- * gap.
+ * The fragments of an unreadable section, or those that differ from it. Returns how many are like it, in slots without
+ * a gap.
  */
 static size_t add_claims(struct lister *lister, const struct range_section *section,
                          const struct listed_section *listed, size_t count)
