@@ -76,16 +76,20 @@ static bool is_jitdump(const char *path)
     return digits && strcmp(name + 5 + digits, ".dump") == 0;
 }
 
-/* Writes how the file of the process is reached from here. False if it is not there. */
+/*
+ * Writes how the file of the process is reached from here: by its path if that leads to the same file. The process may
+ * have other mounts than this program, even below the same root. False if it is not there.
+ */
 static bool reach(int pid, const char *path, char *ret, size_t size)
 {
-    struct stat st, root, own;
-    char link[64];
-    snprintf(link, sizeof link, "/proc/%d/root", pid);
-    bool same =
-        stat(link, &root) == 0 && stat("/", &own) == 0 && root.st_dev == own.st_dev && root.st_ino == own.st_ino;
-    int length = same ? snprintf(ret, size, "%s", path) : snprintf(ret, size, "%s%s", link, path);
-    return length > 0 && (size_t)length < size && stat(ret, &st) == 0 && S_ISREG(st.st_mode);
+    struct stat st, own;
+    char through[PATH_ROOM + 32];
+    int length = snprintf(through, sizeof through, "/proc/%d/root%s", pid, path);
+    if (length <= 0 || (size_t)length >= sizeof through || stat(through, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    bool same = stat(path, &own) == 0 && own.st_dev == st.st_dev && own.st_ino == st.st_ino;
+    length = snprintf(ret, size, "%s", same ? path : through);
+    return length > 0 && (size_t)length < size;
 }
 
 static bool find_mapped(int pid, char *ret, size_t size)

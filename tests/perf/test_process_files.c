@@ -3,8 +3,10 @@
  * that a process maps, and those of other processes.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -91,6 +93,51 @@ START_TEST(a_perf_map_of_an_earlier_process)
 }
 END_TEST
 
+static bool put(const char *name, const char *format, unsigned id)
+{
+    FILE *file = fopen(name, "w");
+    return file && fprintf(file, format, id, id) > 0 && fclose(file) == 0;
+}
+
+/* In the process: mounts its own folder, with a perf map, over that of the test. */
+static bool mount_folder(const char *directory)
+{
+    char name[128];
+    unsigned uid = getuid(), gid = getgid();
+    snprintf(name, sizeof name, "%s/perf-%d.map", directory, (int)getpid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && put("/proc/self/setgroups", "deny", 0) &&
+           put("/proc/self/uid_map", "%u %u 1", uid) && put("/proc/self/gid_map", "%u %u 1", gid) &&
+           mount("none", directory, "tmpfs", 0, NULL) == 0 && put(name, "7f0000001000 10 f\n", 0);
+}
+
+/* A service with PrivateTmp has the root directory of the machine, but another /tmp. */
+START_TEST(another_mount_below_the_same_root)
+{
+    char setting[128], byte, expected[192];
+    int ends[2];
+    snprintf(setting, sizeof setting, "TMPDIR=%s", folder);
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (!mount_folder(folder) || write(ends[1], "", 1) != 1)
+            _exit(1);
+        execle("/bin/sleep", "sleep", "1000", (char *)NULL, (char *[]){setting, NULL});
+        _exit(1);
+    }
+    close(ends[1]);
+    bool mounted = read(ends[0], &byte, 1) == 1;
+    ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* closed by exec */
+    close(ends[0]);
+    if (!mounted) /* not permitted here */
+        return;
+    snprintf(expected, sizeof expected, "/proc/%d/root%s/perf-%d.map", (int)child, folder, (int)child);
+    ck_assert_msg(cdacq_perf_map_find_file(child, found, sizeof found, &error) == CDACQ_OK, "%s", error.message);
+    ck_assert_str_eq(found, expected);
+}
+END_TEST
+
 START_TEST(no_room_for_the_path)
 {
     start_with("TMPDIR");
@@ -157,6 +204,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_perf_map_where_the_environment_says, 0, 3);
     tcase_add_test(tc, a_perf_map_of_an_earlier_process);
+    tcase_add_test(tc, another_mount_below_the_same_root);
     tcase_add_test(tc, no_room_for_the_path);
     tcase_add_test(tc, of_no_process);
     tcase_add_test(tc, an_environment_without_an_end);
