@@ -56,6 +56,7 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
     case F_RangeListBlock_Ranges:
         return MOCK_BLOCK_RANGES * mock->sizes[T_RangeListRange];
     case F_StubLinkStubManager_StarterBlock:
+    case F_CallCountingManager_StarterBlock:
         return mock->sizes[T_RangeListBlock];
     case F_SoftwareExceptionFrame_TargetContext:
     case F_FaultingExceptionFrame_TargetContext:

@@ -18,7 +18,8 @@ DEFINE_VECTOR(stub_sections, struct range_section);
 typedef bool range_visitor(uint64_t begin, uint64_t end, enum cdacq_code_kind kind, void *context);
 
 /* The ranges of one block of a RangeList. False: the visit has ended, or the reader has failed. */
-static bool visit_block(struct field_reader *reader, uint64_t block, range_visitor *visit, void *context)
+static bool visit_block(struct field_reader *reader, uint64_t block, enum cdacq_code_kind kind, range_visitor *visit,
+                        void *context)
 {
     uint64_t size = reader->layout->sizes[T_RangeListRange];
     uint64_t at = field_address(reader, block, F_RangeListBlock_Ranges);
@@ -28,7 +29,7 @@ static bool visit_block(struct field_reader *reader, uint64_t block, range_visit
         uint64_t first = read_field(reader, at, F_RangeListRange_Start),
                  last = read_field(reader, at, F_RangeListRange_End);
         if (!reader_failed(&reader->raw) && first < last && last - first <= RANGE_MAX &&
-            !visit(first, last, CDACQ_CODE_STUB_LINK_STUB, context))
+            !visit(first, last, kind, context))
             return false;
     }
     return !reader_failed(&reader->raw);
@@ -36,19 +37,18 @@ static bool visit_block(struct field_reader *reader, uint64_t block, range_visit
 
 static bool describes_lists(const struct field_reader *reader)
 {
-    return has_field(reader, F_StubLinkStubManager_StarterBlock) && has_field(reader, F_RangeListBlock_Ranges) &&
-           has_field(reader, F_RangeListBlock_Next) && has_field(reader, F_RangeListRange_Start) &&
-           has_field(reader, F_RangeListRange_End) && has_field(reader, F_RangeListRange_Id);
+    return has_field(reader, F_RangeListBlock_Ranges) && has_field(reader, F_RangeListBlock_Next) &&
+           has_field(reader, F_RangeListRange_Start) && has_field(reader, F_RangeListRange_End) &&
+           has_field(reader, F_RangeListRange_Id);
 }
 
-/* Those that the StubLinkStubManager lists. */
-static bool visit_stub_link_stubs(struct field_reader *reader, range_visitor *visit, void *context)
+/* The ranges of a RangeList, from its first block on, which may be 0. */
+static bool visit_list(struct field_reader *reader, uint64_t block, enum cdacq_code_kind kind, range_visitor *visit,
+                       void *context)
 {
-    uint64_t variable = reader->layout->globals[G_StubLinkStubManager];
-    uint64_t manager = variable && describes_lists(reader) ? read_pointer(&reader->raw, variable) : 0;
-    uint64_t block = manager ? field_address(reader, manager, F_StubLinkStubManager_StarterBlock) : 0, earlier = 0;
+    uint64_t earlier = 0;
     for (unsigned i = 0; i < BLOCK_MAX && block && reader_step(&reader->raw, "ranges of stubs"); i++) {
-        if (!visit_block(reader, block, visit, context))
+        if (!visit_block(reader, block, kind, visit, context))
             return false;
         if (!(i & (i - 1))) /* a power of two: a list that returns to this block ends there */
             earlier = block;
@@ -57,6 +57,28 @@ static bool visit_stub_link_stubs(struct field_reader *reader, range_visitor *vi
             break;
     }
     return !reader_failed(&reader->raw);
+}
+
+/* Those that the StubLinkStubManager lists. */
+static bool visit_stub_link_stubs(struct field_reader *reader, range_visitor *visit, void *context)
+{
+    uint64_t variable = reader->layout->globals[G_StubLinkStubManager];
+    bool described = variable && describes_lists(reader) && has_field(reader, F_StubLinkStubManager_StarterBlock);
+    uint64_t manager = described ? read_pointer(&reader->raw, variable) : 0;
+    uint64_t block = manager ? field_address(reader, manager, F_StubLinkStubManager_StarterBlock) : 0;
+    return visit_list(reader, block, CDACQ_CODE_STUB_LINK_STUB, visit, context);
+}
+
+/* Those that count the calls of methods until these are compiled again. Collectible assemblies have others. */
+static bool visit_call_counting_stubs(struct field_reader *reader, range_visitor *visit, void *context)
+{
+    uint64_t variable = reader->layout->globals[G_SystemDomain];
+    bool described = variable && describes_lists(reader) && has_field(reader, F_SystemDomain_m_callCountingManager) &&
+                     has_field(reader, F_CallCountingManager_StarterBlock);
+    uint64_t domain = described ? read_pointer(&reader->raw, variable) : 0;
+    uint64_t manager = domain ? read_field(reader, domain, F_SystemDomain_m_callCountingManager) : 0;
+    uint64_t block = manager ? field_address(reader, manager, F_CallCountingManager_StarterBlock) : 0;
+    return visit_list(reader, block, CDACQ_CODE_CALL_COUNTING_STUB, visit, context);
 }
 
 /* The copies of the write barriers. Without copies, the helper is that of the runtime's image. */
@@ -81,6 +103,8 @@ static void visit_ranges(struct field_reader *reader, const struct image_bounds 
                          void *context)
 {
     bool goes_on = visit_stub_link_stubs(reader, visit, context);
+    goes_on |= reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
+    goes_on = goes_on && visit_call_counting_stubs(reader, visit, context);
     goes_on |= reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
     if (goes_on)
         (void)visit_barriers(reader, image, visit, context);

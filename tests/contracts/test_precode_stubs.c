@@ -799,16 +799,32 @@ static void add_range(struct stub_list *list, unsigned i, uint64_t begin, uint64
     mock_set(list->mock, at, "RangeListRange.Id", id);
 }
 
-static struct stub_list stub_list_create(struct mock *mock, unsigned word)
+static struct stub_list list_at(struct mock *mock, uint64_t block)
 {
-    uint64_t manager = mock_new(mock, "StubLinkStubManager", 0), variable = mock_alloc(mock, word, word);
-    struct stub_list list = {.mock = mock, .block = manager + mock_offset_of(mock, "StubLinkStubManager.StarterBlock")};
-    mock_write_pointer(mock, variable, manager);
-    mock_global(mock, "StubLinkStubManager", variable);
+    struct stub_list list = {.mock = mock, .block = block};
     for (unsigned i = 0; i < 10; i++) /* of unused ranges, only the id is 0 */
         add_range(&list, i, i << 12, (uint64_t)i << 20, 0);
     mock_set(mock, list.block, "RangeListBlock.Next", 0);
     return list;
+}
+
+static struct stub_list stub_list_create(struct mock *mock, unsigned word)
+{
+    uint64_t manager = mock_new(mock, "StubLinkStubManager", 0), variable = mock_alloc(mock, word, word);
+    mock_write_pointer(mock, variable, manager);
+    mock_global(mock, "StubLinkStubManager", variable);
+    return list_at(mock, manager + mock_offset_of(mock, "StubLinkStubManager.StarterBlock"));
+}
+
+/* That of the stubs that count calls. */
+static struct stub_list counting_list_create(struct mock *mock, unsigned word)
+{
+    uint64_t manager = mock_new(mock, "CallCountingManager", 0), domain = mock_new(mock, "SystemDomain", 0);
+    uint64_t variable = mock_alloc(mock, word, word);
+    mock_set(mock, domain, "SystemDomain.m_callCountingManager", manager);
+    mock_write_pointer(mock, variable, domain);
+    mock_global(mock, "SystemDomain", variable);
+    return list_at(mock, manager + mock_offset_of(mock, "CallCountingManager.StarterBlock"));
 }
 
 /* One by one, by a batch, and in a listing. Addresses from `end` on are no code. */
@@ -869,15 +885,18 @@ START_TEST(stubs_outside_of_the_map)
 {
     struct mock *mock = mock_with(_i, 3, 2);
     struct stub_list list = stub_list_create(mock, _i & 1 ? 8 : 4), second = {.mock = mock};
+    struct stub_list counting = counting_list_create(mock, _i & 1 ? 8 : 4);
     uint64_t word = _i & 1 ? 8 : 4, section;
     mock_range_list(mock, 0x1000, 4, false, &section);
     uint64_t first = stub_memory(mock, 0x3000, 0x3b0), other = stub_memory(mock, 0x2000, 0x2000),
              unused = stub_memory(mock, 0x1000, 0x100), large = stub_memory(mock, 0x80000, 0x100),
-             barriers = stub_memory(mock, 0x1000, 0x10c), table = mock_alloc(mock, 100 * word, word);
+             barriers = stub_memory(mock, 0x1000, 0x10c), table = mock_alloc(mock, 100 * word, word),
+             counters = stub_memory(mock, 0x2000, 0x1800);
     add_range(&list, 0, first, first + 0x3000, 1);
     add_range(&list, 3, unused, unused + 0x1000, 0);
     add_range(&list, 4, large, large + 0x80000, 3);    /* no such list is */
     add_range(&list, 5, section, section + 0x1000, 3); /* the section's kind holds */
+    add_range(&counting, 2, counters, counters + 0x2000, 1);
     second.block = mock_new(mock, "RangeListBlock", 0);
     for (unsigned i = 0; i < 10; i++)
         add_range(&second, i, 0, 0, 0);
@@ -891,6 +910,7 @@ START_TEST(stubs_outside_of_the_map)
     check_stretch(target, (struct stretch){first, first + 0x3b0, CDACQ_CODE_STUB_LINK_STUB});
     check_stretch(target, (struct stretch){other, other + 0x2000, CDACQ_CODE_STUB_LINK_STUB});
     check_stretch(target, (struct stretch){barriers, barriers + 0x110, CDACQ_CODE_COPIED_WRITE_BARRIERS});
+    check_stretch(target, (struct stretch){counters, counters + 0x1800, CDACQ_CODE_CALL_COUNTING_STUB});
     struct cdacq_session *session = mock_session(target);
     struct cdacq_method method = {.size = sizeof method};
     for (int round = 0; round < 40; round++) { /* by walking, then by the index */

@@ -6,7 +6,8 @@
 A method's temporary entry point is a precode that must lead back to its MethodDesc. Its address is read from the
 core here, by offsets of this file and with no help from the library: MethodDesc.CodeData, or, on .NET 8, in front of
 the MethodDescChunk. The jitdump (DOTNET_PerfMapStubGranularity=2) names every stub that was made: each must be of that
-kind, and each precode among them must lead to a MethodDesc.
+kind, and each precode among them must lead to a MethodDesc. It does not name stubs that count calls; these are found by
+their code.
 """
 
 import bisect
@@ -28,6 +29,10 @@ STUBS = {"GenerateDispatchStub": ["VSD_DispatchStub"], "GenerateResolveStub": ["
          "GenerateLookupStub": ["VSD_LookupStub"], "GenerateVTableCallStub": ["VSD_VTableStub"],
          "InstantiatingStub": ["StubLinkStub"], "UnboxingStub": ["StubLinkStub"], "DelegateShuffleThunk": ["StubLinkStub"],
          "JIT_CopiedWriteBarriers": ["JIT_CopiedWriteBarriers"]}
+
+
+PAGE = 1 << 14  # of stubs with their data in the next page
+COUNTING = bytes.fromhex("488b05f93f000066ff08")  # mov rax, [rip + 0x3ff9]; dec word [rax]
 
 
 class Core:
@@ -112,11 +117,26 @@ def judge_stubs(tool, entry_points, path, jitdump, counts):
             counts[f"{name} leads to a MethodDesc"] += 1
 
 
+def judge_call_counting(tool, path, counts):
+    """Pages that begin with a stub that counts calls are of that kind."""
+    core = Core(path)
+    pages = ((address + at, offset + at) for address, length, offset in core.segments
+             for at in range(-address % PAGE, length, PAGE))
+    found = [address for address, at in pages if core.data[at:at + len(COUNTING)] == COUNTING]
+    for line in lines_of([tool, "ip2method", "--json", path], found):
+        answer = json.loads(line)
+        good = answer["kind"] == "CallCountingStub"
+        counts["call-counting stub" if good else f"FAILED: call-counting stub is {answer['status']} {answer['kind']}"] += 1
+    if not found:
+        counts["FAILED: no call-counting stubs"] += 1
+
+
 def judge(tool, entry_points, path, jitdump):
     """Counts per class; what begins with FAILED should not be there."""
     counts = Counter()
     judge_methods(tool, entry_points, path, counts)
     judge_stubs(tool, entry_points, path, jitdump, counts)
+    judge_call_counting(tool, path, counts)
     return counts
 
 
