@@ -1,9 +1,9 @@
 /*
  * stub_ranges.h: stubs that the runtime generates outside of its range section map. The StubLinkStubManager lists the
- * ranges of the stubs that its assembler made: instantiating and unboxing stubs, shuffle thunks. The CallCountingManager
- * of the LoaderAllocator that lasts as long as the process lists those of its stubs. The table of JIT helpers leads to
- * the runtime's copies of the write barriers, which have memory of their own. No contract describes them; supplements
- * do, for .NET 8 to 10 on x86-64.
+ * ranges of the stubs that its assembler made: instantiating and unboxing stubs, shuffle thunks. The
+ * CallCountingManager of the LoaderAllocator that lasts as long as the process lists those of its stubs. The table of
+ * JIT helpers leads to the runtime's copies of the write barriers, which have memory of their own. No contract
+ * describes them; supplements do, for .NET 8 to 10 on x86-64.
  * Source: dotnet/runtime src/coreclr/vm/stubmgr.h, src/coreclr/vm/callcounting.h, src/coreclr/inc/utilcode.h
  * (RangeList), src/coreclr/inc/dacvars.h, src/coreclr/vm/threads.cpp (InitThreadManager).
  */
