@@ -141,29 +141,27 @@ static enum cdacq_status add_baseline(struct loader *loader, const struct json *
     return status;
 }
 
-static const char *name_of_sub_descriptor(const char *key, char ret[ORIGIN_SIZE])
+static void name_of_sub_descriptor(const char *key, char ret[ORIGIN_SIZE])
 {
     char printable[60];
     snprintf(ret, ORIGIN_SIZE, "sub-descriptor %s", error_printable(printable, sizeof printable, key));
-    return ret;
 }
 
 static void note_missing(struct loader *loader, const char *origin, const char *why)
 {
+    bool is_named = strncmp(why, origin, strlen(origin)) == 0;
     if (!loader->info.missing[0])
-        snprintf(loader->info.missing, sizeof loader->info.missing, "%s: %s", origin, why);
+        snprintf(loader->info.missing, sizeof loader->info.missing, "%s%s%s", is_named ? "" : origin,
+                 is_named ? "" : ": ", why);
 }
 
 /* Puts a descriptor into the queue, once. */
-static enum cdacq_status add_pending(struct loader *loader, uint64_t address, const char *name)
+static enum cdacq_status add_pending(struct loader *loader, uint64_t address, const char *origin)
 {
     struct pending pending = {.address = address};
     if (addresses_find(&loader->seen, address))
         return CDACQ_OK;
-    if (name)
-        name_of_sub_descriptor(name, pending.origin);
-    else
-        snprintf(pending.origin, sizeof pending.origin, "runtime");
+    snprintf(pending.origin, sizeof pending.origin, "%s", origin);
     if (!addresses_insert(&loader->seen, address, NULL) || !pendings_append(&loader->queue, pending))
         return error_set(loader->err, CDACQ_ERR_NOMEM, 0, "out of memory for the descriptor");
     return CDACQ_OK;
@@ -182,25 +180,37 @@ static enum cdacq_status add_sub_descriptors(struct loader *loader, const struct
     for (const struct json *sub = json_first(subs); sub; sub = json_next(sub)) {
         const struct json *value = json_kind(sub) == JSON_ARRAY && json_count(sub) == 2 ? json_first(sub) : sub;
         uint64_t index;
+        char origin[ORIGIN_SIZE];
+        name_of_sub_descriptor(json_key(sub), origin);
         if (json_kind(value) != JSON_ARRAY || json_count(value) != 1 || !json_integer(json_first(value), &index) ||
-            index >= header->pointer_count)
-            return error_set(loader->err, CDACQ_ERR_DESCRIPTOR, 0,
-                             "sub-descriptor: not an index into the pointer data");
+            index >= header->pointer_count) {
+            note_missing(loader, origin, "not an index into the pointer data");
+            continue;
+        }
         struct reader reader;
         reader_init(&reader, loader->target, header->pointer_size, header->big_endian);
         uint64_t address = pointers[index] ? read_pointer(&reader, pointers[index]) : 0;
         if (reader_failed(&reader)) {
-            char origin[ORIGIN_SIZE];
             reader_status(&reader, loader->err);
-            note_missing(loader, name_of_sub_descriptor(json_key(sub), origin), loader->err->message);
+            note_missing(loader, origin, loader->err->message);
         }
         if (!address || reader_failed(&reader))
             continue;
-        enum cdacq_status status = add_pending(loader, address, json_key(sub));
+        enum cdacq_status status = add_pending(loader, address, origin);
         if (status < 0)
             return status;
     }
     return CDACQ_OK;
+}
+
+/* Adds the items of a sub-descriptor, or none if one of them is malformed. */
+static enum cdacq_status add_whole(struct loader *loader, const struct json *root, const char *origin,
+                                   struct pointer_data data)
+{
+    struct descriptor trial = {0};
+    enum cdacq_status status = descriptor_add(&trial, root, origin, data, MERGE_ADD, loader->err);
+    descriptor_deinit(&trial);
+    return status < 0 ? status : descriptor_add(loader->descriptor, root, origin, data, MERGE_ADD, loader->err);
 }
 
 /* False if the pointer to the JSON is an offset in the image, as in the file: the image is being loaded. */
@@ -235,8 +245,8 @@ static enum cdacq_status load_json(struct loader *loader, const struct header *h
         status = add_baseline(loader, root);
     if (status >= 0) {
         struct pointer_data data = {.values = pointers, .count = header->pointer_count};
-        status =
-            descriptor_add(loader->descriptor, root, origin, data, is_main ? MERGE_OVERRIDE : MERGE_ADD, loader->err);
+        status = is_main ? descriptor_add(loader->descriptor, root, origin, data, MERGE_OVERRIDE, loader->err)
+                         : add_whole(loader, root, origin, data);
     }
     if (status >= 0)
         status = add_sub_descriptors(loader, root, header, pointers);
@@ -273,12 +283,12 @@ enum cdacq_status contract_descriptor_read(struct target *target, const struct i
     struct cdacq_error error;
     struct loader loader = {
         .target = target, .image = image, .baseline = baseline, .descriptor = descriptor, .err = &error};
-    enum cdacq_status status = add_pending(&loader, address, NULL);
+    enum cdacq_status status = add_pending(&loader, address, "runtime");
     /* One after the other: they can be nested to any depth. */
     for (size_t i = 0; i < loader.queue.count && status >= 0; i++) {
         struct pending pending = loader.queue.items[i];
         status = load(&loader, pending.address, pending.origin, i == 0);
-        if (status == CDACQ_ERR_MEMORY && i) {
+        if ((status == CDACQ_ERR_MEMORY || status == CDACQ_ERR_DESCRIPTOR) && i) {
             note_missing(&loader, pending.origin, error.message);
             status = CDACQ_OK;
         }

@@ -23,14 +23,15 @@ struct contract_descriptor_info {
     unsigned pointer_size;
     bool big_endian;
     bool from_file; /* some bytes came from the image's file, relocated */
-    /* One line: the first sub-descriptor that the target does not have, and why; or empty. */
+    /* One line: the first sub-descriptor that is missing or damaged, and why; or empty. */
     char missing[CDACQ_ERROR_MESSAGE_SIZE + 128];
 };
 
 /*
  * Reads the descriptor at `address` and all its sub-descriptors into `descriptor`. `image` exports it, and its file
  * supplies what the target lacks; NULL where only the address is known. `baseline`, which may be NULL, looks up the
- * JSON of a baseline other than "empty" by name. A sub-descriptor whose memory cannot be read is left out and noted.
+ * JSON of a baseline other than "empty" by name. A sub-descriptor that is malformed or that cannot be read is left out
+ * and noted.
  * Fails with MEMORY, DESCRIPTOR, NOMEM.
  */
 enum cdacq_status contract_descriptor_read(struct target *target, const struct image *image, uint64_t address,

@@ -126,8 +126,10 @@ internal static partial class Places
     [Place]
     private static void InTimer()
     {
+        // Started only after it is assigned: on a busy machine a timer of 1 ms fires before its constructor returns.
         Timer? timer = null;
-        timer = new Timer(_ => { timer!.Dispose(); Park(nameof(InTimer)); }, null, 1, Timeout.Infinite);
+        timer = new Timer(_ => { timer!.Dispose(); Park(nameof(InTimer)); });
+        timer.Change(1, Timeout.Infinite);
     }
 
     [Place]
