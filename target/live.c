@@ -30,7 +30,6 @@ struct live {
     struct target base;
     struct live_pages pages;
     struct span recent[RECENT]; /* of the question, found by the page of the address: reads alternate between pages */
-    int memory;                 /* /proc/PID/mem; it stays that of the program that was opened */
     struct live_mappings mappings;
     struct mapped_file *shared_file; /* the first memfd that was needed, which is the runtime's; NULL until then */
     struct shared_memory shared;     /* its contents, mapped */
@@ -151,7 +150,7 @@ static const char *live_gone(struct target *target)
 {
     const struct live *live = live_of(target);
     uint8_t byte;
-    if (live->memory < 0 || pread(live->memory, &byte, 1, (off_t)target->vdso) != 0)
+    if (live->pages.memory < 0 || pread(live->pages.memory, &byte, 1, (off_t)target->vdso) != 0)
         return NULL;
     return kill(target->pid, 0) < 0 && errno == ESRCH ? "the process has ended"
                                                       : "the process has ended or executed another program";
@@ -207,8 +206,8 @@ static void live_destroy(struct target *target)
     resume(live);
     live_pages_deinit(&live->pages);
     shared_memory_close(&live->shared);
-    if (live->memory >= 0)
-        close(live->memory);
+    if (live->pages.memory >= 0)
+        close(live->pages.memory);
     live_mappings_close(&live->mappings);
     mapped_files_deinit(target);
     target_deinit(target);
@@ -370,13 +369,13 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
         if ((uintptr_t)live->base.mappings[i].begin != live->base.mappings[i].begin)
             return error_set(err, CDACQ_ERR_IO, 0,
                              "process %d: it has 64-bit addresses, which a 32-bit program cannot read", live->base.pid);
+    snprintf(path, sizeof path, "/proc/%d/mem", live->base.pid);
+    live->pages.memory = open(path, O_RDONLY | O_CLOEXEC);
     if (!live_own_memory_at(&live->base, live->base.vdso, &span)) {
         errno = live->pages.error;
         if (errno != EFAULT && errno != EIO) /* no memory there */
             return proc_error(live->base.pid, err);
     }
-    snprintf(path, sizeof path, "/proc/%d/mem", live->base.pid);
-    live->memory = open(path, O_RDONLY | O_CLOEXEC);
     return CDACQ_OK;
 }
 
@@ -405,7 +404,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
         .ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop && !record, .question = 1};
     live->pages.pid = pid;
     live->mappings.file = live->mappings.statm = -1;
-    live->memory = -1;
+    live->pages.memory = -1;
     live->policy = policy;
     enum cdacq_status status = stop ? thread_holder_hold(&live->holder, live->base.pid, err) : CDACQ_OK;
     if (status >= 0)

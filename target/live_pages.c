@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "util/file.h"
+
 enum {
     READ_AHEAD = 8,           /* pages that one call reads at most; one if the page before it was not read */
     CHECK_VECTORS = 1000,     /* parts of pages that one call reads again; the kernel takes 1,024 */
@@ -85,6 +87,31 @@ static bool is_read(const struct live_page *page, uint64_t now)
     return page && page->question == now && !page->missing;
 }
 
+/* As process_vm_readv. There is one local buffer for all parts, or one for each. */
+static ssize_t read_parts(struct live_pages *pages, const struct iovec *local, size_t local_count,
+                          const struct iovec *remote, size_t count)
+{
+    if (!pages->by_file) {
+        ssize_t n = process_vm_readv(pages->pid, local, local_count, remote, count, 0);
+        if (n < 0)
+            pages->error = errno;
+        pages->by_file = n < 0 && (errno == ENOSYS || errno == EPERM) && pages->memory >= 0;
+        if (!pages->by_file)
+            return n;
+    }
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *bytes = local_count > 1 ? local[i].iov_base : (uint8_t *)local[0].iov_base + size;
+        size_t got = file_read_at(pages->memory, (uintptr_t)remote[i].iov_base, bytes, remote[i].iov_len);
+        size += got;
+        if (got < remote[i].iov_len)
+            break;
+    }
+    if (size == 0)
+        pages->error = EFAULT;
+    return size ? (ssize_t)size : -1;
+}
+
 /* Pages that are read with one call. */
 struct batch {
     struct iovec local[READ_AHEAD], remote[READ_AHEAD];
@@ -138,9 +165,7 @@ static const struct live_page *fetch(struct live_pages *pages, uint64_t now, uin
             break;
     if (!batch.count)
         return NULL;
-    ssize_t n = process_vm_readv(pages->pid, batch.local, batch.count, batch.remote, batch.count, 0);
-    if (n < 0)
-        pages->error = errno;
+    ssize_t n = read_parts(pages, batch.local, batch.count, batch.remote, batch.count);
     unsigned got = n < 0 ? 0 : (unsigned)((size_t)n / PAGE_SIZE);
     bool noted = got || note_page(pages, now, address, NULL);
     for (unsigned i = 0; i < got && noted; i++)
@@ -234,9 +259,7 @@ static size_t read_again(struct live_pages *pages, size_t from)
         size += page->end - page->begin;
     }
     struct iovec local = {pages->scratch, size};
-    ssize_t n = process_vm_readv(pages->pid, &local, 1, remote, count, 0);
-    if (n < 0)
-        pages->error = errno;
+    ssize_t n = read_parts(pages, &local, 1, remote, count);
     return n == (ssize_t)size ? count : 0;
 }
 
@@ -270,10 +293,8 @@ const struct logged_file *live_pages_differing_file(struct live_pages *pages, co
             remote[k] = (struct iovec){(void *)(uintptr_t)items[i + k].address, items[i + k].size};
             local.iov_len += items[i + k].size;
         }
-        ssize_t got = process_vm_readv(pages->pid, &local, 1, remote, n, 0);
+        ssize_t got = read_parts(pages, &local, 1, remote, n);
         size_t at = 0;
-        if (got < 0)
-            pages->error = errno;
         for (size_t k = i; k < i + n; at += items[k++].size)
             if (at + items[k].size > (size_t)MAX(got, 0) || memcmp(bytes + at, items[k].bytes, items[k].size) != 0)
                 return &items[k];

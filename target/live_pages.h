@@ -1,8 +1,9 @@
 /*
  * live_pages.h: memory of a running process, read when it is first needed in a question. What was read stays as it is
  * until the next question begins, and is then read again. A page is read alone, or with those after it if the page
- * before it was read. One thread at a time.
- * Source: process_vm_readv(2).
+ * before it was read. Where the kernel lacks process_vm_readv, or a filter on system calls forbids it, /proc/PID/mem is
+ * read in its place. One thread at a time.
+ * Source: process_vm_readv(2), proc(5), seccomp(2).
  */
 #ifndef CDACQ_TARGET_LIVE_PAGES_H
 #define CDACQ_TARGET_LIVE_PAGES_H
@@ -50,6 +51,8 @@ struct live_pages {
     struct live_page_table table;
     struct live_slab *slabs; /* the newest first */
     int pid;
+    int memory;      /* /proc/PID/mem, or -1: it stays that of the program that was opened; owned by the caller */
+    bool by_file;    /* process_vm_readv is not available: `memory` is read */
     int error;       /* errno of the last read that failed; 0 if none has */
     uint64_t checks; /* counts them */
     struct checked_pages checked;

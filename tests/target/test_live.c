@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -225,8 +227,27 @@ static void assert_all_run(void)
 
 /* ---- Reading ---- */
 
+/* How processes are read: as usual, or where process_vm_readv fails with one of these. */
+static const int vm_readv_errors[] = {0, EPERM, ENOSYS};
+
+static void forbid_vm_readv(int code)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)code),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = ARRAY_SIZE(rules), .filter = rules};
+    if (!code)
+        return;
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
 START_TEST(reads_without_stopping)
 {
+    forbid_vm_readv(vm_readv_errors[_i]);
     map_memory();
     start(body_with_memory);
     open_live(false);
@@ -255,6 +276,7 @@ END_TEST
 
 START_TEST(what_cannot_be_read_is_missing)
 {
+    forbid_vm_readv(vm_readv_errors[_i]);
     map_memory();
     start(body_with_memory);
     open_live(false);
@@ -262,16 +284,17 @@ START_TEST(what_cannot_be_read_is_missing)
     struct reader reader;
     const uint64_t missing[] = {base + 5 * 4096,   base + 6 * 4096,         0, 8, UINT64_MAX,
                                 UINT64_MAX - 4095, UINT64_C(0x800000000000)};
-    for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
+    /* Memory without any access is read through /proc/PID/mem, as ptrace does. */
+    for (size_t i = _i ? 1 : 0; i < ARRAY_SIZE(missing); i++) {
         reader_init(&reader, target, 8, false);
         ck_assert_uint_eq(read_u8(&reader, missing[i]), 0);
         ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
         ck_assert_uint_eq(error.address, missing[i]);
     }
     reader_init(&reader, target, 8, false);
-    read_u64(&reader, base + 5 * 4096 - 4);
+    read_u64(&reader, base + (_i ? 6 : 5) * 4096 - 4);
     reader_status(&reader, &error);
-    ck_assert_uint_eq(error.address, base + 5 * 4096);
+    ck_assert_uint_eq(error.address, base + (_i ? 6 : 5) * 4096);
     reader_init(&reader, target, 8, false);
     ck_assert_uint_eq(read_u8(&reader, base + 7 * 4096), (uint8_t)(7 * 4096 * 31 + 5));
 }
@@ -279,6 +302,7 @@ END_TEST
 
 START_TEST(a_page_is_read_once)
 {
+    forbid_vm_readv(vm_readv_errors[_i]);
     map_memory();
     start(body_with_memory);
     open_live(false);
@@ -297,6 +321,7 @@ END_TEST
 
 START_TEST(a_question_reads_anew_and_notices_changes)
 {
+    forbid_vm_readv(vm_readv_errors[_i]);
     map_memory();
     start(body_with_memory);
     open_live(false);
@@ -350,6 +375,7 @@ END_TEST
 /* More places than one call of the kernel compares. The first has changed. */
 START_TEST(many_scattered_reads_are_compared)
 {
+    forbid_vm_readv(vm_readv_errors[_i]);
     enum { PLACES = 2500, APART = 1024 };
     static uint8_t scattered[PLACES * APART];
     struct read_log log = {0};
@@ -1406,18 +1432,16 @@ END_TEST
 
 static Suite *suite(void)
 {
-    const TTest *const tests[] = {
+    const TTest *const reading_tests[] = {
         reads_without_stopping,
         what_cannot_be_read_is_missing,
         a_page_is_read_once,
         a_question_reads_anew_and_notices_changes,
         many_scattered_reads_are_compared,
-        records_when_asked,
-        reads_its_own_process,
-        a_deleted_file_is_not_opened,
-        one_by_one_or_listed,
-        files_with_code,
-        many_mappings,
+    };
+    const TTest *const tests[] = {
+        records_when_asked,   reads_its_own_process, a_deleted_file_is_not_opened,
+        one_by_one_or_listed, files_with_code,       many_mappings,
     };
     const TTest *const failure_tests[] = {
         opening_leaves_outputs_alone_on_failure,
@@ -1453,6 +1477,8 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
         tcase_add_test(tc, tests[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(reading_tests); i++)
+        tcase_add_loop_test(tc, reading_tests[i], 0, ARRAY_SIZE(vm_readv_errors));
     tcase_add_loop_test(tc, mappings_as_the_kernel_reports_them, 0, 2);
     tcase_add_loop_test(tc, mappings_are_listed_again, 0, 2);
     suite_add_tcase(s, tc);
