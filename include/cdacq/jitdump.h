@@ -288,11 +288,12 @@ CDACQ_API enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, ui
                                                struct cdacq_error *err);
 
 /*
- * Finds the jitdump of a running process: the one that it maps, or else jit-PID.dump in a directory that its
- * environment names (DOTNET_PerfMapJitDumpPath, JITDUMPDIR, TMPDIR) or in /tmp. A file that it does not map is not its
- * own if it was last written to before the process began, or if its header names another pid. Writes its path, as this
- * process reaches it, to `ret`, which has room for `size` bytes. CDACQ_NOT_MANAGED: there is none, perhaps not yet.
- * Fails with IO; also if it finds none and is not permitted to read what the process maps.
+ * Finds the jitdump of a running process: the one that it maps (as /proc/PID/fd/N if it was deleted), or else
+ * jit-PID.dump in a directory that its environment names (DOTNET_PerfMapJitDumpPath, JITDUMPDIR, TMPDIR) or in /tmp. A
+ * file that it does not map is not its own if it was last written to before the process began, or if its header names
+ * another pid. Writes its path, as this process reaches it, to `ret`, which has room for `size` bytes.
+ * CDACQ_NOT_MANAGED: there is none, perhaps not yet. Fails with IO; also if it finds none and is not permitted to read
+ * what the process maps.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_find_file(int pid, char *ret, size_t size, struct cdacq_error *err);
 

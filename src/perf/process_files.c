@@ -1,10 +1,12 @@
 /*
  * process_files.c: finds the jitdump and the perf map of a running process. A runtime maps a page of its jitdump, so
  * that perf sees it. What is not mapped is where the environment of the process says, or in /tmp. The process may have
- * another root directory and another pid than it has here. A file that is not mapped may be that of an earlier process
- * with the same pid, as in a container that is started again.
+ * another root directory and another pid than it has here. A jitdump that was deleted, as what is old in /tmp is on many
+ * systems, is still open in the process. A file that is not mapped may be that of an earlier process with the same pid,
+ * as in a container that is started again.
  * Source: src/coreclr/vm/perfmap.cpp, perfjitdump.cpp.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,6 +25,7 @@ enum {
     PROC_FILE_MAX = 64 * 1024 * 1024,
     PATH_ROOM = 4096,
     WHY_ROOM = 256,
+    DESCRIPTORS_TRIED = 4096,
     STARTTIME_FIELD = 20, /* of /proc/PID/stat, after the name of the program */
     NS = 1000000000,
 };
@@ -66,14 +69,20 @@ static int own_pid(int pid)
     return own > 0 ? own : pid;
 }
 
+/* What the kernel appends to the path of a file that was deleted. */
+static const char deleted[] = " (deleted)";
+
 /* Whether the end of a path is jit-PID.dump. */
-static bool is_jitdump(const char *path)
+static bool is_jitdump(const char *path, bool *ret_deleted)
 {
     const char *name = strrchr(path, '/');
     if (!name || strncmp(name, "/jit-", 5) != 0)
         return false;
-    size_t digits = strspn(name + 5, "0123456789");
-    return digits && strcmp(name + 5 + digits, ".dump") == 0;
+    const char *suffix = name + 5 + strspn(name + 5, "0123456789");
+    if (suffix == name + 5 || strncmp(suffix, ".dump", 5) != 0)
+        return false;
+    *ret_deleted = strcmp(suffix + 5, deleted) == 0;
+    return *ret_deleted || !suffix[5];
 }
 
 /*
@@ -92,6 +101,25 @@ static bool reach(int pid, const char *path, char *ret, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
+/* Finds a file, which has no path any more, by a descriptor of the process. `path` is what the kernel shows for it. */
+static bool find_open(int pid, const char *path, char *ret, size_t size)
+{
+    char folder[64], shown[PATH_ROOM];
+    snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    bool found = false;
+    for (int i = 0; dir && !found && i < DESCRIPTORS_TRIED && (entry = readdir(dir)); i++) {
+        ssize_t length = readlinkat(dirfd(dir), entry->d_name, shown, sizeof shown - 1);
+        shown[MAX(length, 0)] = '\0';
+        int needed = strcmp(shown, path) == 0 ? snprintf(ret, size, "%s/%s", folder, entry->d_name) : -1;
+        found = needed > 0 && (size_t)needed < size;
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
 static bool find_mapped(int pid, char *ret, size_t size)
 {
     size_t length;
@@ -101,7 +129,9 @@ static bool find_mapped(int pid, char *ret, size_t size)
         if (next)
             *next++ = '\0';
         const char *path = strchr(line, '/');
-        if (path && is_jitdump(path) && reach(pid, path, ret, size))
+        bool is_deleted;
+        if (path && is_jitdump(path, &is_deleted) &&
+            (is_deleted ? find_open(pid, path, ret, size) : reach(pid, path, ret, size)))
             return true;
         if (!next)
             break;

@@ -762,6 +762,23 @@ class OfAProcess(Case):
         self.assertEqual(found["pid"], 77)
         self.assertEqual(process.poll(), None)
 
+    def test_deleted(self):
+        """What is old in /tmp is deleted on many systems. The process still has the file open."""
+        program = ("import mmap, os, sys; name = f'{sys.argv[1]}/jit-{os.getpid()}.dump';"
+                   "data = open(name.replace(str(os.getpid()), '1'), 'rb').read(); open(name, 'wb').write(data);"
+                   "m = mmap.mmap(os.open(name, os.O_RDWR), len(data)); os.unlink(name); print(os.getpid(), flush=True); input()")
+        dump = Jitdump(pid=77)
+        dump.close(1)
+        self.path.write_bytes(dump.data)
+        process, pid = self.start(program)
+        found = json.loads(self.run_tool(ANSWERED, "--json", pid).stdout.splitlines()[0])
+        self.assertEqual(found["pid"], 77)
+        follower = subprocess.Popen([TOOL, "records", "--json", "--follow", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(json.loads(follower.stdout.readline())["pid"], 77)
+        process.kill()
+        _, stderr = follower.communicate(timeout=20)
+        self.assertEqual((follower.returncode, stderr), (ANSWERED, b""))
+
     def test_it_ends(self):
         """A .NET runtime does not close its jitdump. What it wrote last is read, too."""
         process, pid = self.start("import os; print(os.getpid(), flush=True); input()", JITDUMPDIR=str(self.path.parent))
