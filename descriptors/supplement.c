@@ -7,12 +7,31 @@
 
 enum { POINTER_DATA_MAX = 4096 };
 
-static bool symbols_match(const struct json *symbols, const struct image *image)
+static bool is_pointer_data(const struct json *root, const char *symbol)
+{
+    const struct json *name = json_get(root, "$pointer_data");
+    return name && json_text(name) && strcmp(json_text(name), symbol) == 0;
+}
+
+/* How many pointers an array of `size` bytes lacks of those that servicing versions added. -1: it is another array. */
+static int missing_pointers(const struct json *root, const struct image *image, uint64_t size, uint64_t whole_size)
+{
+    const struct json *added = json_get(root, "$pointer_data_added");
+    unsigned word = image->elf.wide ? 8 : 4;
+    if (size > whole_size || (whole_size - size) % word || (whole_size - size) / word > (added ? json_count(added) : 0))
+        return -1;
+    return (int)((whole_size - size) / word);
+}
+
+static bool symbols_match(const struct json *root, const struct json *symbols, const struct image *image)
 {
     for (const struct json *symbol = json_first(symbols); symbol; symbol = json_next(symbol)) {
         uint64_t address, size = 0, wanted = 0;
         bool found = image_find_symbol(image, json_key(symbol), &address, &size);
-        if (json_kind(symbol) == JSON_NULL ? found : !found || !json_integer(symbol, &wanted) || size != wanted)
+        if (json_kind(symbol) == JSON_NULL ? found : !found || !json_integer(symbol, &wanted))
+            return false;
+        if (size != wanted &&
+            !(is_pointer_data(root, json_key(symbol)) && missing_pointers(root, image, size, wanted) > 0))
             return false;
     }
     return true;
@@ -26,7 +45,7 @@ static bool matches(const struct json *root, const struct image *image, const ch
     const struct json *runtime = match ? json_get(match, "runtime") : NULL;
     uint64_t number;
     if (!machine || !json_integer(machine, &number) || number != image->machine || !symbols ||
-        json_kind(symbols) != JSON_OBJECT || !runtime || !json_text(runtime) || !symbols_match(symbols, image))
+        json_kind(symbols) != JSON_OBJECT || !runtime || !json_text(runtime) || !symbols_match(root, symbols, image))
         return false;
     *ret_runtime = json_text(runtime);
     return true;
@@ -57,23 +76,40 @@ void supplement_deinit(struct supplement *supplement)
     *supplement = (struct supplement){0};
 }
 
-/* Reads the array that indirect values refer to, from the dump only. */
-static enum cdacq_status read_pointer_data(const struct image *image, const char *symbol, uint64_t **ret_values,
-                                           size_t *ret_count, struct cdacq_error *err)
+/* Whether the index is one of the last `count` that were added. */
+static bool is_missing(const struct json *root, size_t index, int count)
 {
-    uint64_t address, size;
+    const struct json *added = json_get(root, "$pointer_data_added");
+    int left = added ? (int)json_count(added) : 0;
+    uint64_t number;
+    for (const struct json *item = added ? json_first(added) : NULL; item; item = json_next(item), left--)
+        if (left <= count && json_integer(item, &number) && number == index)
+            return true;
+    return false;
+}
+
+/* Reads the array that indirect values refer to, from the dump only. Pointers that it lacks are 0. */
+static enum cdacq_status read_pointer_data(const struct json *root, const struct image *image, const char *symbol,
+                                           uint64_t **ret_values, size_t *ret_count, struct cdacq_error *err)
+{
+    uint64_t address, size, whole_size;
     unsigned word = image->elf.wide ? 8 : 4;
+    const struct json *symbols = json_get(json_get(root, "$match"), "symbols");
     if (!image_find_symbol(image, symbol, &address, &size) || size / word > POINTER_DATA_MAX)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "the runtime's %s cannot be found", symbol);
-    *ret_count = size / word;
-    uint64_t *values = calloc(size / word + 1, sizeof *values);
+    int missing = json_integer(json_get(symbols, symbol), &whole_size)
+                      ? MAX(missing_pointers(root, image, size, whole_size), 0)
+                      : 0;
+    *ret_count = size / word + (unsigned)missing;
+    uint64_t *values = calloc(*ret_count + 1, sizeof *values);
     if (!values)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     struct reader reader;
     reader_init(&reader, image->target, word, image->elf.big);
     reader.dumped_only = true;
-    for (size_t i = 0; i < size / word; i++)
-        values[i] = read_pointer(&reader, address + i * word);
+    for (size_t i = 0, read = 0; i < *ret_count && read < size / word; i++)
+        if (!is_missing(root, i, missing))
+            values[i] = read_pointer(&reader, address + read++ * word);
     if (reader_failed(&reader)) {
         free(values);
         return error_set(err, CDACQ_ERR_MEMORY, address,
@@ -92,7 +128,8 @@ enum cdacq_status supplement_add(const struct supplement *supplement, const stru
     struct pointer_data pointer_data = {0};
     char origin[100];
     if (symbol && json_text(symbol)) {
-        enum cdacq_status status = read_pointer_data(image, json_text(symbol), &values, &pointer_data.count, err);
+        enum cdacq_status status =
+            read_pointer_data(supplement->root, image, json_text(symbol), &values, &pointer_data.count, err);
         bool optional = json_get(supplement->root, "$pointer_data_optional") != NULL;
         pointer_data.unknown = status == CDACQ_ERR_MEMORY && (optional || image->target->kind == CDACQ_TARGET_IMAGE);
         if (status < 0 && !pointer_data.unknown)

@@ -9,6 +9,10 @@
  * The image must export each symbol with exactly that size; a symbol with null must not be exported. Indirect values
  * are indexes into the exported array of pointers that "$pointer_data" names. The runtime fills the array at start, so
  * it is read from the target's memory, never from a file.
+ *
+ * Servicing versions of a release add pointers to the array. "$pointer_data_added" has the indexes of those, in the
+ * order in which they were added. An image whose array lacks the last of them matches, too, and the indexes are counted
+ * as if all were there; an indirect value must not refer to one of them.
  */
 #ifndef CDACQ_DESCRIPTORS_SUPPLEMENT_H
 #define CDACQ_DESCRIPTORS_SUPPLEMENT_H

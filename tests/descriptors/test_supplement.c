@@ -1,0 +1,133 @@
+#include "descriptors/supplement.h"
+
+#include <stdio.h>
+
+#include "descriptors/embedded.h"
+#include "target/memory.h"
+#include "tests/support/check_main.h"
+#include "tests/support/elf_support.h"
+
+enum { POINTERS = 157 }; /* of .NET 8's table, in its latest servicing versions */
+
+static const uint64_t base = 0x7f0000000000;
+static uint8_t *loaded;
+static size_t loaded_size;
+static struct target *target;
+static struct image image;
+static struct supplement supplement;
+static struct cdacq_error error;
+
+static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+{
+    (void)context;
+    if (address < base || address - base >= loaded_size)
+        return false;
+    *ret_begin = base;
+    *ret_end = base + loaded_size;
+    *ret_bytes = loaded;
+    return true;
+}
+
+/* Opens an image whose table has `size` bytes. Pointer N of it is 0x1000 + N. */
+static void open_image(size_t size)
+{
+    static struct elf_object object;
+    size_t file_size;
+    elf_object_init(&object, true, false);
+    object.machine = EM_X86_64;
+    object.data_size = (POINTERS + 1) * 8;
+    elf_object_symbol(&object, "g_dacTable", 0x5100, size);
+    uint8_t *file = elf_object_build(&object, &file_size);
+    loaded = elf_object_load(&object, file, file_size, base, true, &loaded_size);
+    free(file);
+    for (size_t i = 0; i <= POINTERS; i++)
+        store_u64(loaded + 0x5100 + i * 8, 0x1000 + i, false);
+    static struct cdacq_mapping mapping;
+    mapping = (struct cdacq_mapping){sizeof mapping, base, base + loaded_size, 0, "/app/libcoreclr.so"};
+    struct cdacq_memory memory = {.size = sizeof memory, .span_at = span_at, .mappings = &mapping, .mapping_count = 1};
+    ck_assert_int_eq(memory_open(&memory, NULL, false, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(image_open(target, &target->mappings[0], &image, &error), CDACQ_OK);
+    ck_assert_int_eq(supplement_find(&image, &supplement, &error), CDACQ_OK);
+}
+
+static void close_image(void)
+{
+    supplement_deinit(&supplement);
+    target_destroy(target);
+    free(loaded);
+}
+
+/* Versions of .NET 8 before the latest ones lack pointer 68, and 8.0.0 also 91. */
+START_TEST(tables_of_servicing_versions)
+{
+    static const struct {
+        const char *name;
+        unsigned places[3]; /* in a whole table, without the last pointer that was added, without both */
+    } globals[] = {{"ExecutionManagerCodeRangeMapAddress", {0, 0, 0}},
+                   {"FreeObjectMethodTable", {54, 54, 54}},
+                   {"SyncTableEntries", {80, 79, 79}},
+                   {"ThePreStubAddress", {93, 92, 91}},
+                   {"ExceptionFilterFrameIdentifier", {147, 146, 145}}};
+    open_image((POINTERS - (unsigned)_i) * 8);
+    ck_assert_ptr_nonnull(supplement.root);
+    ck_assert_str_eq(supplement.runtime, ".NET 8.0");
+    struct descriptor descriptor = {0};
+    ck_assert_int_eq(supplement_add(&supplement, &image, &descriptor, &error), CDACQ_OK);
+    for (size_t i = 0; i < ARRAY_SIZE(globals); i++) {
+        const struct descriptor_item *item = descriptor_find(&descriptor, CDACQ_ITEM_GLOBAL, "", globals[i].name);
+        ck_assert_ptr_nonnull(item);
+        ck_assert_uint_eq(item->value, 0x1000 + globals[i].places[_i]);
+    }
+    descriptor_deinit(&descriptor);
+    close_image();
+}
+END_TEST
+
+START_TEST(other_tables)
+{
+    static const size_t sizes[] = {(POINTERS - 3) * 8, (POINTERS + 1) * 8, POINTERS * 8 - 4, 0};
+    open_image(sizes[_i]);
+    ck_assert_ptr_null(supplement.root);
+    close_image();
+}
+END_TEST
+
+/* What an older table lacks is used by nothing. */
+START_TEST(added_pointers_are_not_referred_to)
+{
+    size_t checked = 0;
+    for (size_t i = 0; i < embedded_descriptor_count; i++) {
+        const struct embedded_file *file = &embedded_descriptors[i];
+        struct json *root;
+        uint64_t added, index;
+        ck_assert_int_eq(json_parse((const char *)file->data, file->size, file->name, &root, &error), CDACQ_OK);
+        const struct json *all = json_get(root, "$pointer_data_added");
+        for (const struct json *one = all ? json_first(all) : NULL; one; one = json_next(one)) {
+            ck_assert(json_integer(one, &added));
+            for (const struct json *global = json_first(json_get(root, "globals")); global;
+                 global = json_next(global)) {
+                const struct json *value = json_first(global);
+                if (value && json_kind(value) == JSON_ARRAY && json_integer(json_first(value), &index)) {
+                    ck_assert_msg(index != added, "%s: %s", file->name, json_key(global));
+                    checked++;
+                }
+            }
+        }
+        json_free(root);
+    }
+    ck_assert_uint_gt(checked, 0);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("supplement");
+    TCase *tcase = tcase_create("supplement");
+    tcase_add_loop_test(tcase, tables_of_servicing_versions, 0, 3);
+    tcase_add_loop_test(tcase, other_tables, 0, 4);
+    tcase_add_test(tcase, added_pointers_are_not_referred_to);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+CHECK_MAIN(suite)
