@@ -1,9 +1,9 @@
 /*
  * process_files.c: finds the jitdump and the perf map of a running process. A runtime maps a page of its jitdump, so
  * that perf sees it. What is not mapped is where the environment of the process says, or in /tmp. The process may have
- * another root directory and another pid than it has here. A jitdump that was deleted, as what is old in /tmp is on many
- * systems, is still open in the process. A file that is not mapped may be that of an earlier process with the same pid,
- * as in a container that is started again.
+ * another root directory and another pid than it has here. A jitdump that was deleted, as what is old in /tmp is on
+ * many systems, is still open in the process. A file that is not mapped may be that of an earlier process with the same
+ * pid, as in a container that is started again.
  * Source: src/coreclr/vm/perfmap.cpp, perfjitdump.cpp.
  */
 #include <dirent.h>
