@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "util/file.h"
 #include "descriptors/embedded.h"
@@ -174,5 +175,9 @@ enum cdacq_status runtime_read_descriptor(struct target *target, const struct ru
             contract_descriptor_read(target, image, runtime->descriptor_address, find_baseline, descriptor, ret, err);
     if (status >= 0 && runtime->supplement.root)
         status = supplement_add(&runtime->supplement, image, descriptor, err);
+    if (status >= 0 && runtime->supplement.of_other_version && !ret->missing[0])
+        snprintf(ret->missing, sizeof ret->missing,
+                 "variables of the runtime: this servicing version exports another table of them than the versions "
+                 "that this build knows");
     return status;
 }

@@ -23,46 +23,59 @@ static int missing_pointers(const struct json *root, const struct image *image, 
     return (int)((whole_size - size) / word);
 }
 
-static bool symbols_match(const struct json *root, const struct json *symbols, const struct image *image)
+/* `any_pointer_data`: the array of pointers may have any size. */
+static bool symbols_match(const struct json *root, const struct json *symbols, const struct image *image,
+                          bool any_pointer_data)
 {
     for (const struct json *symbol = json_first(symbols); symbol; symbol = json_next(symbol)) {
         uint64_t address, size = 0, wanted = 0;
         bool found = image_find_symbol(image, json_key(symbol), &address, &size);
         if (json_kind(symbol) == JSON_NULL ? found : !found || !json_integer(symbol, &wanted))
             return false;
-        if (size != wanted &&
-            !(is_pointer_data(root, json_key(symbol)) && missing_pointers(root, image, size, wanted) > 0))
+        if (size != wanted && !(is_pointer_data(root, json_key(symbol)) &&
+                                (any_pointer_data || missing_pointers(root, image, size, wanted) > 0)))
             return false;
     }
     return true;
 }
 
-static bool matches(const struct json *root, const struct image *image, const char **ret_runtime)
+static bool is_optional(const struct json *root)
+{
+    return json_get(root, "$pointer_data_optional") != NULL;
+}
+
+static bool matches(const struct json *root, const struct image *image, const char *release, const char **ret_runtime)
 {
     const struct json *match = json_get(root, "$match");
     const struct json *machine = match ? json_get(match, "elf_machine") : NULL;
     const struct json *symbols = match ? json_get(match, "symbols") : NULL;
-    const struct json *runtime = match ? json_get(match, "runtime") : NULL;
+    const char *runtime = json_text(match ? json_get(match, "runtime") : NULL);
     uint64_t number;
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, ".NET %s", release ? release : "");
     if (!machine || !json_integer(machine, &number) || number != image->machine || !symbols ||
-        json_kind(symbols) != JSON_OBJECT || !runtime || !json_text(runtime) || !symbols_match(root, symbols, image))
+        json_kind(symbols) != JSON_OBJECT || !runtime)
         return false;
-    *ret_runtime = json_text(runtime);
-    return true;
+    if (release && (strcmp(runtime, wanted) != 0 || !is_optional(root)))
+        return false;
+    *ret_runtime = runtime;
+    return symbols_match(root, symbols, image, release);
 }
 
-enum cdacq_status supplement_find(const struct image *image, struct supplement *ret, struct cdacq_error *err)
+enum cdacq_status supplement_find(const struct image *image, const char *release, struct supplement *ret,
+                                  struct cdacq_error *err)
 {
     *ret = (struct supplement){0};
     for (size_t i = 0; i < embedded_descriptor_count; i++) {
         const struct embedded_file *file = &embedded_descriptors[i];
+        const char *runtime;
         struct json *root;
         enum cdacq_status status = json_parse((const char *)file->data, file->size, file->name, &root, err);
         if (status < 0)
             return status;
-        if (matches(root, image, &ret->runtime)) {
-            ret->name = file->name;
-            ret->root = root;
+        if (matches(root, image, release, &runtime)) {
+            *ret = (struct supplement){
+                .name = file->name, .runtime = runtime, .root = root, .of_other_version = release != NULL};
             return CDACQ_OK;
         }
         json_free(root);
@@ -127,11 +140,13 @@ enum cdacq_status supplement_add(const struct supplement *supplement, const stru
     CLEANUP_FREE uint64_t *values = NULL;
     struct pointer_data pointer_data = {0};
     char origin[100];
-    if (symbol && json_text(symbol)) {
+    if (supplement->of_other_version) {
+        pointer_data = (struct pointer_data){.count = POINTER_DATA_MAX, .unknown = true};
+    } else if (symbol && json_text(symbol)) {
         enum cdacq_status status =
             read_pointer_data(supplement->root, image, json_text(symbol), &values, &pointer_data.count, err);
-        bool optional = json_get(supplement->root, "$pointer_data_optional") != NULL;
-        pointer_data.unknown = status == CDACQ_ERR_MEMORY && (optional || image->target->kind == CDACQ_TARGET_IMAGE);
+        pointer_data.unknown =
+            status == CDACQ_ERR_MEMORY && (is_optional(supplement->root) || image->target->kind == CDACQ_TARGET_IMAGE);
         if (status < 0 && !pointer_data.unknown)
             return status;
         pointer_data.values = values;

@@ -21,16 +21,19 @@
 #include "target/image.h"
 
 struct supplement {
-    const char *name;    /* of the file, static */
-    const char *runtime; /* ".NET 8.0"; part of `root` */
-    struct json *root;   /* free with supplement_deinit */
+    const char *name;      /* of the file, static */
+    const char *runtime;   /* ".NET 8.0"; part of `root` */
+    struct json *root;     /* free with supplement_deinit */
+    bool of_other_version; /* a servicing version whose array of pointers is not known: its pointers are not used */
 };
 
 /*
- * Finds the supplement for the runtime in `image`. ret->root is NULL where there is none. Fails only with NOMEM, or
- * when an embedded file is malformed.
+ * Finds the supplement for the runtime in `image`. With `release` ("10.0"), the size of the array of pointers does not
+ * matter, for a file that can do without it ("$pointer_data_optional"): a later servicing version may have another one.
+ * ret->root is NULL where there is none. Fails only with NOMEM, or when an embedded file is malformed.
  */
-enum cdacq_status supplement_find(const struct image *image, struct supplement *ret, struct cdacq_error *err);
+enum cdacq_status supplement_find(const struct image *image, const char *release, struct supplement *ret,
+                                  struct cdacq_error *err);
 void supplement_deinit(struct supplement *supplement);
 
 /* Adds it to a descriptor, whose existing items stay. MEMORY where the target lacks its pointer data. */

@@ -197,6 +197,19 @@ static enum cdacq_status select_runtime(struct cdacq_target *target, unsigned nu
     return CDACQ_OK;
 }
 
+/* Finds the supplement of the runtime, or that of other servicing versions of its release. */
+static enum cdacq_status find_supplement(struct runtime *runtime, struct cdacq_error *err)
+{
+    struct runtime_version version;
+    if (!runtime->has_image)
+        return CDACQ_OK;
+    enum cdacq_status status = supplement_find(&runtime->image, NULL, &runtime->supplement, err);
+    if (status < 0 || runtime->supplement.root || !runtime->descriptor_address)
+        return status;
+    runtime_version_find(runtime, &version);
+    return version.release[0] ? supplement_find(&runtime->image, version.release, &runtime->supplement, err) : CDACQ_OK;
+}
+
 /* Selects the runtime and finds its descriptor. */
 static enum cdacq_status choose_runtime(struct cdacq_target *target, const struct cdacq_options *options,
                                         struct cdacq_error *err)
@@ -219,7 +232,7 @@ static enum cdacq_status choose_runtime(struct cdacq_target *target, const struc
         target->target->elf_machine = runtime->image.machine;
     text_hex(target->build_id, runtime->image.build_id, runtime->image.build_id_size);
     target->module_pdbs.runtime_path = runtime->image.path;
-    status = runtime->has_image ? supplement_find(&runtime->image, &runtime->supplement, err) : CDACQ_OK;
+    status = find_supplement(runtime, err);
     if (status < 0 || runtime->descriptor_address || runtime->supplement.root)
         return status;
     char path[120];

@@ -29,7 +29,7 @@ static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64
 }
 
 /* Opens an image whose table has `size` bytes. Pointer N of it is 0x1000 + N. */
-static void open_image(size_t size)
+static void open_image(size_t size, bool with_descriptor)
 {
     static struct elf_object object;
     size_t file_size;
@@ -37,6 +37,8 @@ static void open_image(size_t size)
     object.machine = EM_X86_64;
     object.data_size = (POINTERS + 1) * 8;
     elf_object_symbol(&object, "g_dacTable", 0x5100, size);
+    if (with_descriptor)
+        elf_object_symbol(&object, "DotNetRuntimeContractDescriptor", 0x5100, 40);
     uint8_t *file = elf_object_build(&object, &file_size);
     loaded = elf_object_load(&object, file, file_size, base, true, &loaded_size);
     free(file);
@@ -47,7 +49,7 @@ static void open_image(size_t size)
     struct cdacq_memory memory = {.size = sizeof memory, .span_at = span_at, .mappings = &mapping, .mapping_count = 1};
     ck_assert_int_eq(memory_open(&memory, NULL, false, &target, &error), CDACQ_OK);
     ck_assert_int_eq(image_open(target, &target->mappings[0], &image, &error), CDACQ_OK);
-    ck_assert_int_eq(supplement_find(&image, &supplement, &error), CDACQ_OK);
+    ck_assert_int_eq(supplement_find(&image, NULL, &supplement, &error), CDACQ_OK);
 }
 
 static void close_image(void)
@@ -68,7 +70,7 @@ START_TEST(tables_of_servicing_versions)
                    {"SyncTableEntries", {80, 79, 79}},
                    {"ThePreStubAddress", {93, 92, 91}},
                    {"ExceptionFilterFrameIdentifier", {147, 146, 145}}};
-    open_image((POINTERS - (unsigned)_i) * 8);
+    open_image((POINTERS - (unsigned)_i) * 8, false);
     ck_assert_ptr_nonnull(supplement.root);
     ck_assert_str_eq(supplement.runtime, ".NET 8.0");
     struct descriptor descriptor = {0};
@@ -86,8 +88,31 @@ END_TEST
 START_TEST(other_tables)
 {
     static const size_t sizes[] = {(POINTERS - 3) * 8, (POINTERS + 1) * 8, POINTERS * 8 - 4, 0};
-    open_image(sizes[_i]);
+    open_image(sizes[_i], false);
     ck_assert_ptr_null(supplement.root);
+    close_image();
+}
+END_TEST
+
+/* A later version of .NET 10 may have another table: all but the pointers is as in the versions that are known. */
+START_TEST(a_later_servicing_version)
+{
+    struct descriptor descriptor = {0};
+    open_image(1032 + 8, true);
+    ck_assert_ptr_null(supplement.root);
+    static const char *const others[] = {"8.0", "9.0", "11.0", "10"};
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        ck_assert_int_eq(supplement_find(&image, others[i], &supplement, &error), CDACQ_OK);
+        ck_assert_ptr_null(supplement.root);
+    }
+    ck_assert_int_eq(supplement_find(&image, "10.0", &supplement, &error), CDACQ_OK);
+    ck_assert_ptr_nonnull(supplement.root);
+    ck_assert(supplement.of_other_version);
+    ck_assert_int_eq(supplement_add(&supplement, &image, &descriptor, &error), CDACQ_OK);
+    const struct descriptor_item *pointer = descriptor_find(&descriptor, CDACQ_ITEM_GLOBAL, "", "SyncBlockCache");
+    ck_assert(!pointer || !pointer->has_value);
+    ck_assert_ptr_nonnull(descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "RealCodeHeader", "DebugInfo"));
+    descriptor_deinit(&descriptor);
     close_image();
 }
 END_TEST
@@ -125,6 +150,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("supplement");
     tcase_add_loop_test(tcase, tables_of_servicing_versions, 0, 3);
     tcase_add_loop_test(tcase, other_tables, 0, 4);
+    tcase_add_test(tcase, a_later_servicing_version);
     tcase_add_test(tcase, added_pointers_are_not_referred_to);
     suite_add_tcase(suite, tcase);
     return suite;
