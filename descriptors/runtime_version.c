@@ -74,18 +74,19 @@ static void find_path_version(const char *path, char *ret, size_t size)
 void runtime_version_find(const struct runtime *runtime, struct runtime_version *ret)
 {
     struct runtime_version version = {0};
-    char by_symbols[16] = "", by_image[16] = "", by_path[16] = "", path_version[32] = "";
+    char by_symbols[16] = "", by_path[16] = "", path_version[32] = "";
     if (runtime->supplement.runtime)
         copy_release(by_symbols, runtime->supplement.runtime + strcspn(runtime->supplement.runtime, "0123456789"));
     if (runtime->has_image) {
         find_file_version(&runtime->image, version.file_version, sizeof version.file_version);
         find_path_version(runtime->image.path, path_version, sizeof path_version);
     }
-    copy_release(by_image, version.file_version);
+    const char *by_image = version.of_image;
+    copy_release(version.of_image, version.file_version);
     copy_release(by_path, path_version);
     /* One source can be wrong: a folder may be renamed, and symbol sizes of two releases may coincide. */
     if (by_image[0] && (!strcmp(by_image, by_symbols) || !strcmp(by_image, by_path)))
-        memcpy(version.release, by_image, sizeof by_image);
+        memcpy(version.release, version.of_image, sizeof version.of_image);
     else if (by_symbols[0] && !strcmp(by_symbols, by_path))
         memcpy(version.release, by_symbols, sizeof by_symbols);
     if (version.release[0] && !strcmp(by_path, version.release))

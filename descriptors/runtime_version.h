@@ -11,6 +11,7 @@ struct runtime_version {
     char release[16];      /* "10.0"; "" unless two sources agree */
     char version[32];      /* "10.0.12", the folder's name, if it agrees with the release; otherwise "" */
     char file_version[48]; /* "10.0.1226.42308", from the image; "" where unreadable */
+    char of_image[16];     /* "10.0", the release that the image alone says */
 };
 
 void runtime_version_find(const struct runtime *runtime, struct runtime_version *ret);

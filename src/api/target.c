@@ -207,7 +207,8 @@ static enum cdacq_status find_supplement(struct runtime *runtime, struct cdacq_e
     if (status < 0 || runtime->supplement.root || !runtime->descriptor_address)
         return status;
     runtime_version_find(runtime, &version);
-    return version.release[0] ? supplement_find(&runtime->image, version.release, &runtime->supplement, err) : CDACQ_OK;
+    return version.of_image[0] ? supplement_find(&runtime->image, version.of_image, &runtime->supplement, err)
+                               : CDACQ_OK;
 }
 
 /* Selects the runtime and finds its descriptor. */
