@@ -10,7 +10,16 @@
 #include "target/mapped_files.h"
 #include "target/segments.h"
 
-enum { SEGMENT_MAX = 4 * 1024 * 1024 }; /* vm.max_map_count is 65,530 by default; the table takes 224 MB at most */
+enum {
+    SEGMENT_MAX = 4 * 1024 * 1024, /* vm.max_map_count is 65,530 by default; the table takes 224 MB at most */
+    /*
+     * A binary search among segments takes a step for each doubling of their number. A table of 2^14 fits into the
+     * processor's caches. With a larger one, each further step waits for memory, about as long as three reads take.
+     */
+    CACHED_STEPS = 14,
+    UNITS_OF_A_STEP = 3,
+    UNITS_OF_A_SEGMENT = 10, /* that is read and sorted */
+};
 
 /* Memory that is to lie beyond the end of the file. */
 struct cut {
@@ -240,6 +249,14 @@ static enum cdacq_status add_holes(struct segments *holes, struct target *target
     return CDACQ_OK;
 }
 
+static uint32_t units_of_a_seek(size_t segments)
+{
+    uint32_t units = 0;
+    for (size_t left = segments >> CACHED_STEPS; left; left >>= 1)
+        units += UNITS_OF_A_STEP;
+    return units;
+}
+
 static enum cdacq_status core_read(struct core *core, const char *path, struct file_policy *policy,
                                    struct cdacq_error *err)
 {
@@ -252,11 +269,15 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
         core->segments = (struct segments){0};
         status = add_holes(&core->segments, &core->base, policy, &loads, err);
     }
-    bool stored = true;
+    core_loads_deinit(&loads);
+    bool stored = segments_reserve(&core->segments, core->segments.count + dumped.count);
     for (size_t i = 0; i < dumped.count && stored; i++)
         stored = segments_add(&core->segments, dumped.items[i]);
+    segments_deinit(&dumped); /* as much memory as what is sealed takes in the meantime */
     if (status >= 0 && (!stored || !segments_seal(&core->segments)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "%s: out of memory for its segments", path);
+    core->base.open_units = (uint64_t)core->segments.count * UNITS_OF_A_SEGMENT;
+    core->base.seek_units = units_of_a_seek(core->segments.count);
     for (size_t i = 0; status >= 0 && i < core->segments.count; i++) {
         const struct segment *segment = &core->segments.items[i];
         if (is_dumped(core, segment))
@@ -264,8 +285,6 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
         core->base.missing_size = add_saturated(core->base.missing_size, segment->end - segment->begin);
         segment->file->missing_size = add_saturated(segment->file->missing_size, segment->end - segment->begin);
     }
-    segments_deinit(&dumped);
-    core_loads_deinit(&loads);
     return status;
 }
 

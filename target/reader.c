@@ -82,6 +82,8 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     const struct target_ops *ops = reader->target->ops;
     bool known = address >= span.begin && address < span.end;
     bool logged = reader->log && ops->logged_at;
+    if (!known)
+        reader_charge(reader, reader->target->seek_units);
     if (!known && !(reader->dumped_only ? ops->dumped_at
                     : logged            ? ops->logged_at
                                         : ops->memory_at)(reader->target, address, &span))

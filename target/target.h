@@ -162,6 +162,8 @@ struct target {
     uint64_t vdso;           /* address of the kernel's ELF image in the process; 0 where unknown */
     const char *writer;      /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
+    uint64_t open_units; /* what opening it cost, and */
+    uint32_t seek_units; /* what finding a span costs beside the read, in units of fuel (target/reader.h) */
     struct work work;
     struct target_stops stops;
     uint64_t file_size; /* of a core as it is read, without holes; 0 for other targets */

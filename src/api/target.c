@@ -341,6 +341,7 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
         return status;
     }
     work_set(&target->target->work, options->work_max, options->memory_max, target->target->file_size);
+    work_add_steps(&target->target->work, target->target->open_units);
     status = choose_runtime(target, options, &target->problem);
     if (status >= 0)
         status = read_contracts(target, options, &target->problem);

@@ -339,6 +339,32 @@ START_TEST(more_than_65535_segments)
 }
 END_TEST
 
+/* Reads that alternate between segments cost more units where there are so many that finding one takes long. */
+START_TEST(finding_one_of_many_segments_costs_fuel)
+{
+    enum { READS = 100 };
+    const size_t few = 100, many = 40 * 1000;
+    uint32_t costs[2];
+    for (unsigned i = 0; i < 2; i++) {
+        size_t count = i ? many : few;
+        begin_core();
+        for (size_t k = 0; k < count; k++)
+            elf_core_load(&core, 0x100000 + k * 64, "abcdefgh", 8, 8, PF_R);
+        open_core();
+        ck_assert_uint_ge(target->open_units, count);
+        struct reader reader;
+        reader_init(&reader, target, 8, false);
+        uint32_t before = reader_fuel(&reader);
+        for (size_t k = 0; k < READS; k++)
+            read_u64(&reader, 0x100000 + k * 7 % count * 64);
+        costs[i] = before - reader_fuel(&reader);
+        ck_assert_int_eq(reader_status(&reader, &error), CDACQ_OK);
+    }
+    ck_assert_uint_eq(costs[0], READS);
+    ck_assert_uint_gt(costs[1], 4 * READS);
+}
+END_TEST
+
 START_TEST(few_segments_counted_the_long_way)
 {
     core.extended = true;
@@ -1404,6 +1430,7 @@ static Suite *suite(void)
             tcase_add_test(tc, tests[i]);
         tcase_add_loop_test(tc, both_classes_and_orders, 0, 4);
         tcase_add_loop_test(tc, more_than_65535_segments, 0, 4);
+        tcase_add_test(tc, finding_one_of_many_segments_costs_fuel);
         tcase_add_loop_test(tc, truncated_anywhere, 0, 3);
         tcase_add_loop_test(tc, random_damage, 0, 8);
         tcase_add_loop_test(tc, many_headers_for_the_same_notes, 0, 4);
