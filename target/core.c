@@ -18,7 +18,7 @@ enum {
      */
     CACHED_STEPS = 14,
     UNITS_OF_A_STEP = 3,
-    UNITS_OF_A_SEGMENT = 10, /* that is read and sorted */
+    UNITS_OF_A_SEGMENT = 10, /* that is read and sorted, beyond these */
 };
 
 /* Memory that is to lie beyond the end of the file. */
@@ -276,7 +276,8 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
     segments_deinit(&dumped); /* as much memory as what is sealed takes in the meantime */
     if (status >= 0 && (!stored || !segments_seal(&core->segments)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "%s: out of memory for its segments", path);
-    core->base.open_units = (uint64_t)core->segments.count * UNITS_OF_A_SEGMENT;
+    size_t cached = MIN(core->segments.count, (size_t)1 << CACHED_STEPS);
+    core->base.open_units = (uint64_t)(core->segments.count - cached) * UNITS_OF_A_SEGMENT;
     core->base.seek_units = units_of_a_seek(core->segments.count);
     for (size_t i = 0; status >= 0 && i < core->segments.count; i++) {
         const struct segment *segment = &core->segments.items[i];

@@ -13,6 +13,20 @@ void reader_init(struct reader *reader, struct target *target, unsigned pointer_
     reader_begin(reader, FUEL_LOOKUP);
 }
 
+bool reader_begin_slice(struct reader *reader)
+{
+    struct reader_task *task = &reader->task;
+    uint32_t slice = MIN(task->reserve, (uint32_t)FUEL_SLICE);
+    reader_count(reader);
+    if (reader->target && slice > work_left(&reader->target->work)) {
+        slice = (uint32_t)work_left(&reader->target->work);
+        task->reserve = slice;
+    }
+    task->reserve -= slice;
+    task->fuel = task->counted = slice;
+    return slice;
+}
+
 uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t address, const char *what)
 {
     if (!reader_failed(reader))
@@ -298,7 +312,7 @@ static bool window_copy(struct reader *reader, uint64_t address, uint64_t size, 
             return false;
         }
         done += got;
-        if (got / COPIED_FOR_A_UNIT > reader->task.fuel) {
+        if (got / COPIED_FOR_A_UNIT > reader_fuel(reader)) {
             reader_charge(reader, UINT32_MAX);
             reader_count(reader);
             reader_fail(reader, CDACQ_ERR_FUEL, 0, what);

@@ -26,6 +26,7 @@ enum {
     FUEL_INDEX = 64 * 1000 * 1000,  /* every method of one code range */
     FUEL_OPEN = 4 * 1000 * 1000,    /* finding and reading the descriptor */
     WINDOW_MAX = 256 * 1024 * 1024, /* bytes */
+    FUEL_SLICE = 64 * 1024,         /* of a task, after which it is seen what others have used of all work */
 };
 
 /* Why something cannot be read. Caches keep it, so that every use reports it again. */
@@ -37,8 +38,9 @@ struct reader_failure {
 
 /* The state of one task. Its members are private to reader.h and reader.c. */
 struct reader_task {
-    uint32_t fuel;
+    uint32_t fuel;    /* of this slice */
     uint32_t counted; /* the fuel when it was last counted as work of the target */
+    uint32_t reserve; /* the fuel of further slices */
     bool unverified;  /* bytes of an unconfirmed file were read */
     struct reader_failure failure;
     const char *loop; /* the last loop to make a step, for the message when fuel runs out */
@@ -87,7 +89,8 @@ static inline void reader_begin(struct reader *reader, uint32_t fuel)
     reader_count(reader);
     if (reader->target)
         fuel = (uint32_t)MIN((uint64_t)fuel, work_left(&reader->target->work));
-    reader->task = (struct reader_task){.fuel = fuel, .counted = fuel};
+    uint32_t slice = MIN(fuel, (uint32_t)FUEL_SLICE);
+    reader->task = (struct reader_task){.fuel = slice, .counted = slice, .reserve = fuel - slice};
 }
 
 /* The same for work that is done even if the bound was reached: what was found until then is written. */
@@ -175,13 +178,22 @@ static inline bool reader_recover(struct reader *reader, uint32_t failures)
 
 static inline uint32_t reader_fuel(const struct reader *reader)
 {
-    return reader->task.fuel;
+    return reader->task.fuel + reader->task.reserve;
 }
+
+/* Begins the next slice of the task's fuel. False if there is none: its fuel, or all work of the target, is used up. */
+bool reader_begin_slice(struct reader *reader);
 
 /* Charges the task for work outside of it, up to all its fuel. */
 static inline void reader_charge(struct reader *reader, uint32_t units)
 {
-    reader->task.fuel -= MIN(reader->task.fuel, units);
+    while (units > reader->task.fuel) {
+        units -= reader->task.fuel;
+        reader->task.fuel = 0;
+        if (!reader_begin_slice(reader))
+            return;
+    }
+    reader->task.fuel -= units;
 }
 
 /* Whether the task has read bytes of a file that nothing in the target could confirm. */
@@ -201,8 +213,7 @@ static inline bool reader_spend(struct reader *reader)
 {
     if (reader_failed(reader))
         return false;
-    if (UNLIKELY(reader->task.fuel == 0)) {
-        reader_count(reader);
+    if (UNLIKELY(reader->task.fuel == 0) && !reader_begin_slice(reader)) {
         reader_fail(reader, CDACQ_ERR_FUEL, 0, reader->task.loop ? reader->task.loop : "reading memory");
         return false;
     }

@@ -91,20 +91,42 @@ enum cdacq_status target_list_mappings(struct target *target, struct cdacq_error
                      status == CDACQ_NOT_MANAGED ? "it has no memory any more" : strerror(problem));
 }
 
+enum {
+    /* In the time of so many reads, a page or a line that was not recorded is written, sorted in among the others. */
+    UNITS_OF_A_PAGE = 32,
+    UNITS_OF_A_LINE = 12,
+    MEMORY_OF_A_PAGE = 64, /* in the set, and where its lines are listed */
+    MEMORY_OF_A_LINE = 64,
+};
+
+/* Adds a line to those that a snapshot will have, up to the bounds on all work. */
+static void record_line(struct target *target, uint64_t line)
+{
+    struct work *work = &target->work;
+    bool added = false;
+    uint64_t bit = UINT64_C(1) << (line % PAGE_SIZE / LINE_SIZE);
+    const struct page empty = {.address = align_down(line, PAGE_SIZE)};
+    struct page *page = work_left(work) ? pages_insert(&target->recording->pages, empty, &added) : NULL;
+    work_add_steps(work, 1 + (added ? UNITS_OF_A_PAGE : 0));
+    if (!page || (added && !work_take_memory(work, MEMORY_OF_A_PAGE)))
+        return;
+    if (!(page->lines & bit)) {
+        work_add_steps(work, UNITS_OF_A_LINE);
+        if (!work_take_memory(work, MEMORY_OF_A_LINE))
+            return;
+    }
+    page->lines |= bit;
+    target->recording->recent[line / LINE_SIZE % RECENT_LINES] = line + 1;
+}
+
 void target_record(struct target *target, uint64_t address, uint64_t size)
 {
     if (!size)
         return;
     uint64_t line = align_down(address, LINE_SIZE), last = align_down(add_saturated(address, size - 1), LINE_SIZE);
     for (;; line += LINE_SIZE) {
-        uint64_t *recent = &target->recording->recent[line / LINE_SIZE % RECENT_LINES];
-        struct page *page = NULL;
-        if (*recent != line + 1)
-            page = pages_insert(&target->recording->pages, (struct page){.address = align_down(line, PAGE_SIZE)}, NULL);
-        if (page) {
-            page->lines |= UINT64_C(1) << (line % PAGE_SIZE / LINE_SIZE);
-            *recent = line + 1;
-        }
+        if (target->recording->recent[line / LINE_SIZE % RECENT_LINES] != line + 1)
+            record_line(target, line);
         if (line == last)
             return;
     }

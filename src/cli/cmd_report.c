@@ -185,8 +185,10 @@ static void tell_doubts(const struct invocation *invocation, const struct report
     if (report->flaws & CDACQ_EXCEPTION_MISSING)
         message("parts of the last words or of an exception's text cannot be read");
     answers_tell_unread(report->answers.unread.count ? &report->answers.unread : &report->unread);
-    if (invocation->signature && report_misses_waits(report))
-        message("a deadlock may have been missed: %s", report->waits_problem);
+    if (invocation->signature && report_misses_waits(report)) {
+        bool why = !message_was_shown(report->waits_problem);
+        message("a deadlock may have been missed%s%s", why ? ": " : "", why ? report->waits_problem : "");
+    }
 }
 
 /* A brief report of a process that lives, and in which no deadlock was found. */

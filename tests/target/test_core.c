@@ -351,7 +351,7 @@ START_TEST(finding_one_of_many_segments_costs_fuel)
         for (size_t k = 0; k < count; k++)
             elf_core_load(&core, 0x100000 + k * 64, "abcdefgh", 8, 8, PF_R);
         open_core();
-        ck_assert_uint_ge(target->open_units, count);
+        ck_assert(i ? target->open_units >= count : !target->open_units);
         struct reader reader;
         reader_init(&reader, target, 8, false);
         uint32_t before = reader_fuel(&reader);

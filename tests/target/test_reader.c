@@ -618,6 +618,30 @@ START_TEST(tasks_nest_more_than_once)
 }
 END_TEST
 
+/* What nested tasks, texts and recordings use is not the task's own fuel. */
+START_TEST(a_long_task_ends_when_others_have_used_all_work)
+{
+    uint32_t steps = 0;
+    work_set(&fake.base.work, FUEL_INDEX, 0, 0);
+    reader_begin(&reader, FUEL_INDEX);
+    ck_assert_uint_eq(reader_fuel(&reader), FUEL_INDEX);
+    ck_assert(reader_step(&reader, "first"));
+    work_add_steps(&fake.base.work, FUEL_INDEX - 3 * FUEL_SLICE);
+    while (reader_step(&reader, "a long loop"))
+        steps++;
+    ck_assert_uint_ge(steps, 2 * FUEL_SLICE);
+    ck_assert_uint_le(steps, 3 * FUEL_SLICE);
+    ck_assert_uint_eq(work_left(&fake.base.work), 0);
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
+    work_set(&fake.base.work, 0, 0, 0);
+    reader_begin(&reader, 2 * FUEL_SLICE);
+    reader_charge(&reader, FUEL_SLICE + 1);
+    ck_assert_uint_eq(reader_fuel(&reader), FUEL_SLICE - 1);
+    reader_charge(&reader, UINT32_MAX);
+    ck_assert_uint_eq(reader_fuel(&reader), 0);
+}
+END_TEST
+
 START_TEST(an_outer_task_is_charged_and_inherits)
 {
     reader_begin(&reader, 10);
@@ -741,6 +765,27 @@ START_TEST(a_recording_target_notes_every_page_touched)
 }
 END_TEST
 
+/* A few bytes of a core can be mapped at so many addresses that a snapshot would be larger than any disk. */
+START_TEST(a_recording_has_bounds)
+{
+    struct recording *recording = fake.base.recording = calloc(1, sizeof *recording);
+    work_set(&fake.base.work, 100 * 1000, 0, 0);
+    target_record(&fake.base, 0x100000, UINT64_C(1) << 30);
+    ck_assert_uint_eq(work_left(&fake.base.work), 0);
+    ck_assert_uint_ge(recording->pages.count, 50);
+    ck_assert_uint_le(recording->pages.count, 200);
+    target_record(&fake.base, UINT64_C(1) << 40, 8);
+    ck_assert(!recorded(UINT64_C(1) << 40));
+    work_set(&fake.base.work, 0, 8192, 0);
+    fake.base.work.memory = 0;
+    for (uint64_t page = 0; page < 1000; page++)
+        target_record(&fake.base, (UINT64_C(2) << 40) + page * PAGE_SIZE, 8);
+    ck_assert(recorded(UINT64_C(2) << 40));
+    const struct page *last = pages_find(&recording->pages, (UINT64_C(2) << 40) + 999 * PAGE_SIZE);
+    ck_assert(!last || !last->lines);
+}
+END_TEST
+
 START_TEST(a_recording_target_keeps_patches)
 {
     fake.base.recording = calloc(1, sizeof *fake.base.recording);
@@ -781,12 +826,14 @@ static Suite *suite(void)
         a_nested_task_has_its_own_fuel_and_failure,
         a_nested_task_leaves_the_failure_of_the_outer_one,
         tasks_nest_more_than_once,
+        a_long_task_ends_when_others_have_used_all_work,
         an_outer_task_is_charged_and_inherits,
         a_reader_recovers_from_the_failures_that_are_named,
         unverified_is_remembered_until_the_next_task,
         dumped_only_takes_no_file,
         a_lasting_view_is_in_one_span,
         a_recording_target_notes_every_page_touched,
+        a_recording_has_bounds,
         a_recording_target_keeps_patches,
     };
     Suite *s = suite_create("reader");
