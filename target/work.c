@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "util/escape.h"
 #include "util/text.h"
 
 enum {
@@ -39,6 +40,14 @@ void work_return_memory(struct work *work, uint64_t bytes)
 {
     if (work->memory_max)
         atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
+}
+
+bool work_take_raw_text(struct work *work, const char *bytes, size_t length)
+{
+    uint64_t escaped = 0;
+    for (size_t i = 0; i < length; i++)
+        escaped += !escape_keeps((uint8_t)bytes[i]);
+    return work_take_text(work, length + escaped * (ESCAPED_SIZE(1) - 1));
 }
 
 bool work_is_spent(const struct work *work, char *text, size_t size)

@@ -57,6 +57,9 @@ static inline bool work_take_text(struct work *work, uint64_t length)
     return work_take_bytes(work, length * WORK_USES_OF_A_TEXT);
 }
 
+/* The same for a text as it is in the target: a byte that has to be escaped becomes up to five. */
+bool work_take_raw_text(struct work *work, const char *bytes, size_t length);
+
 enum { WORK_USES_OF_CODE = 4 }; /* code that is written is copied into the output, and by the kernel to the file */
 
 /* The same for code that is written: methods of a core may share their bytes, so that it is far more than the core. */

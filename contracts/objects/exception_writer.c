@@ -27,7 +27,7 @@ void exception_put(struct exception_writer *w, const char *bytes, size_t length)
     w->written += length;
     /* A thread can handle many exceptions, each with the same long text: the bound on one is not enough. */
     struct target *target = w->output->cache->reader->raw.target;
-    if ((target && !work_take_text(&target->work, length)) ||
+    if ((target && !work_take_raw_text(&target->work, bytes, length)) ||
         (length && !w->output->write(w->output->context, bytes, length))) {
         w->flaws |= EXCEPTION_TEXT_CUT;
         w->stopped = true;

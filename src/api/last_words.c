@@ -57,9 +57,15 @@ static void puts_text(struct writer *w, const char *string)
     put(w, string, strlen(string));
 }
 
+/* A piece of a string of the target. */
 static bool put_piece(void *context, const char *utf8, size_t length)
 {
-    return put(context, utf8, length);
+    struct writer *w = context;
+    if (!work_take_raw_text(&w->ending->session->target->target->work, utf8, length)) {
+        w->flaws |= CDACQ_EXCEPTION_CUT;
+        w->stopped = true;
+    }
+    return put(w, utf8, length);
 }
 
 static int pass_piece(const char *bytes, size_t length, void *context)

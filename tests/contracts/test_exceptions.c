@@ -4,6 +4,7 @@
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
 #include "contracts/objects/sync_block.h"
+#include "util/escape.h"
 #include "util/text.h"
 
 static struct exception_heap heap;
@@ -147,13 +148,16 @@ START_TEST(long_lists)
 }
 END_TEST
 
-/* A text is work each time: a thread can handle thousands of exceptions that share one long text. */
+/*
+ * A text is work each time, as long as it is once it is escaped: a thread can handle thousands of exceptions that share
+ * one long text.
+ */
 START_TEST(texts_are_work)
 {
-    enum { LENGTH = 60 * 1000, TEXT_STEPS = LENGTH * WORK_USES_OF_A_TEXT / WORK_BYTES_OF_A_STEP };
+    enum { LENGTH = 60 * 1000, TEXT_STEPS = ESCAPED_SIZE(LENGTH) * WORK_USES_OF_A_TEXT / WORK_BYTES_OF_A_STEP };
     struct work *work = &heap.target->work;
     uint64_t string = align_up(heap.end, 16);
-    heap.endless = true; /* its characters are zeros */
+    heap.endless = true; /* its characters are zeros, all of which are escaped */
     exception_heap_set(&heap, string, F_Object_m_pMethTab, heap.string_table);
     exception_heap_set(&heap, string, F_String_m_StringLength, LENGTH);
     exception_heap_set(&heap, heap.bad, F_Exception__message, string);
