@@ -24,13 +24,21 @@ static bool add_lead(void *context, uint64_t object, enum threading_type type)
     return true;
 }
 
+/* A task is looked up among a million others, which takes about as long as so many reads. */
+enum { UNITS_OF_A_LOOK_UP = 12 };
+
 bool graph_task_leads_to(struct cdacq_wait_graph *graph, uint64_t task, uint64_t object)
 {
     struct leading leading = {graph, task};
-    bool added = false;
-    if (!object_indices_insert(&graph->followed, (struct object_index){task, 0}, &added))
+    work_add_steps(&graph->session->target->target->work, UNITS_OF_A_LOOK_UP);
+    bool known = object_indices_find(&graph->followed, task) != NULL;
+    if (!known && graph->followed.count >= RUNNING_TASKS_MAX) {
+        graph_note_too_many(graph);
+        return false;
+    }
+    if (!known && !object_indices_insert(&graph->followed, (struct object_index){task, 0}, NULL))
         graph_note_memory(graph);
-    if (added && !task_each_continuation(&graph->types, task, add_lead, &leading))
+    if (!known && !task_each_continuation(&graph->types, task, add_lead, &leading))
         graph_note_too_many(graph);
     const struct task_link *link = task_table_find(&graph->leads, object);
     return link && link->other == task;

@@ -1086,6 +1086,26 @@ START_TEST(names_are_work)
 }
 END_TEST
 
+/* The objects of a core can refer to more tasks than are remembered, and each one is looked up. */
+START_TEST(many_tasks_are_asked_for_continuations)
+{
+    struct work *work = &heap.target.target->work;
+    uint64_t object = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
+    work_set(work, UINT32_MAX, 0, 0);
+    for (uint64_t task = 1; task <= RUNNING_TASKS_MAX; task++)
+        (void)graph_task_leads_to(graph, task, object); /* no memory is there */
+    ck_assert_int_eq(graph->problem.status, CDACQ_OK);
+    ck_assert(!graph_task_leads_to(graph, RUNNING_TASKS_MAX + 1, object));
+    ck_assert_uint_eq(graph->followed.count, RUNNING_TASKS_MAX);
+    ck_assert_int_eq(graph->problem.status, CDACQ_ERR_FUEL);
+    uint64_t before = work->steps;
+    for (uint64_t task = 1; task <= 1000; task++)
+        (void)graph_task_leads_to(graph, task, object);
+    ck_assert_uint_ge(work->steps - before, 10 * 1000);
+    work_set(work, 0, 0, 0);
+}
+END_TEST
+
 /* A list of more continuations than are followed: what is missing is said. */
 START_TEST(too_many_continuations)
 {
@@ -1263,6 +1283,7 @@ static Suite *suite(void)
     tcase_add_test(tc, many_waits_for_a_chain);
     tcase_add_test(tc, many_waits_for_a_list);
     tcase_add_test(tc, names_are_work);
+    tcase_add_test(tc, many_tasks_are_asked_for_continuations);
     tcase_add_loop_test(tc, too_many_continuations, 0, 2);
     tcase_add_test(tc, lying_tables);
     tcase_add_test(tc, unreadable_sync_blocks);
