@@ -93,11 +93,15 @@ static int folder_length(const char *path)
     return (int)(path_basename(path) - path);
 }
 
-/* Tries temporary names, until `make` makes the file of one or fails for another reason than that there is one. */
+/*
+ * Tries temporary names, until `make` makes the file of one or fails for another reason than that there is one. The
+ * names are short: that of the file itself may be as long as names can be.
+ */
 static bool name_temporarily(struct new_file *file, bool (*make)(struct new_file *file, unsigned mode), unsigned mode)
 {
     for (unsigned i = 0; i < 100; i++) {
-        if (asprintf(&file->temporary, "%s.%d-%u", file->path, (int)getpid(), i) < 0) {
+        if (asprintf(&file->temporary, "%.*s.cdacq-part-%d-%u", folder_length(file->path), file->path, (int)getpid(),
+                     i) < 0) {
             file->temporary = NULL;
             errno = ENOMEM;
             return false;
@@ -118,13 +122,29 @@ static bool create_temporary(struct new_file *file, unsigned mode)
     return file->fd >= 0;
 }
 
+enum { LINK_SIZE = 64 };
+
+/* The path by which an open file gets a name. */
+static void format_link(int fd, char ret[LINK_SIZE])
+{
+    snprintf(ret, LINK_SIZE, "/proc/self/fd/%d", fd);
+}
+
 /* Gives a file without a name a temporary one. */
 static bool link_temporary(struct new_file *file, unsigned mode)
 {
-    char link[64];
+    char link[LINK_SIZE];
     (void)mode;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
+    format_link(file->fd, link);
     return linkat(AT_FDCWD, link, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Whether a file without a name can get one later: not without /proc. */
+static bool can_get_name(int fd)
+{
+    char link[LINK_SIZE];
+    format_link(fd, link);
+    return access(link, F_OK) == 0;
 }
 
 /* A file without a name in the folder of the file, or one with a temporary name. */
@@ -135,10 +155,14 @@ static bool create_beside(struct new_file *file, unsigned mode)
     if (snprintf(folder, sizeof folder, "%.*s", length ? length : 2, length ? file->path : "./") >= (int)sizeof folder)
         return false;
     file->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-    return file->fd >= 0 || name_temporarily(file, create_temporary, mode);
+    if (file->fd >= 0 && can_get_name(file->fd))
+        return true;
+    if (file->fd >= 0)
+        close(file->fd);
+    return name_temporarily(file, create_temporary, mode);
 }
 
-bool file_create(const char *path, unsigned mode, struct new_file *ret)
+bool file_create_beside(const char *path, unsigned mode, struct new_file *ret)
 {
     struct stat st;
     *ret = (struct new_file){.fd = -1};
@@ -152,9 +176,19 @@ bool file_create(const char *path, unsigned mode, struct new_file *ret)
             unlink(ret->temporary);
         new_file_deinit(ret);
     }
-    /* The folder may not be writable. */
-    ret->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode);
+    return false;
+}
+
+bool file_create_directly(const char *path, unsigned mode, struct new_file *ret)
+{
+    *ret = (struct new_file){.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode)};
     return ret->fd >= 0;
+}
+
+bool file_create(const char *path, unsigned mode, struct new_file *ret)
+{
+    /* The folder may not be writable. */
+    return file_create_beside(path, mode, ret) || file_create_directly(path, mode, ret);
 }
 
 bool file_commit(struct new_file *file)

@@ -46,6 +46,10 @@ struct new_file {
  */
 bool file_create(const char *path, unsigned mode, struct new_file *ret);
 
+/* The two ways of file_create(): beside the file, which is tried first and never waits, and directly. */
+bool file_create_beside(const char *path, unsigned mode, struct new_file *ret);
+bool file_create_directly(const char *path, unsigned mode, struct new_file *ret);
+
 /* Puts the complete file in its place. False with errno set; the old file stays then. */
 bool file_commit(struct new_file *file);
 

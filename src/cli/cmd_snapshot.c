@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
@@ -15,6 +16,7 @@
 #include "src/cli/json_writer.h"
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
+#include "src/cli/watchdog.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
 
@@ -283,11 +285,26 @@ static bool report(const struct invocation *invocation, const struct work *work,
     return output_close(&out);
 }
 
+/* The library writes the file. A signal that ends the tool comes before or after that: no part of it stays behind. */
+static enum cdacq_status write_core(const struct work *work, const char *path, uint64_t *ret_size,
+                                    struct cdacq_error *err)
+{
+    struct stat st;
+    sigset_t before;
+    bool is_file = stat(path, &st) < 0 || S_ISREG(st.st_mode); /* a pipe may have to wait for its reader */
+    if (is_file)
+        watchdog_block_ends(&before);
+    enum cdacq_status status = cdacq_target_write_snapshot(work->target, path, ret_size, err);
+    if (is_file)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
 static int write_snapshot(const struct invocation *invocation, struct work *work)
 {
     struct cdacq_error error;
     uint64_t size;
-    if (cdacq_target_write_snapshot(work->target, invocation->output, &size, &error) < 0) {
+    if (write_core(work, invocation->output, &size, &error) < 0) {
         message("%s", error.message);
         return EXIT_FAILED;
     }

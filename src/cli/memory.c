@@ -5,9 +5,11 @@
 
 #include "src/cli/cli.h"
 #include "src/cli/console.h"
+#include "src/cli/watchdog.h"
 
 _Noreturn void out_of_memory(void)
 {
+    watchdog_remove_now();
     message("out of memory");
     _exit(EXIT_FAILED); /* exit handlers might allocate */
 }

@@ -34,14 +34,24 @@ static bool begin(struct output *out, const char *path, bool created)
     return true;
 }
 
+/* Signals wait while the file has a name that nobody would remove, but not while a FIFO is opened. */
+static bool create(const char *path, struct new_file *ret)
+{
+    sigset_t before;
+    watchdog_block_ends(&before);
+    bool created = file_create_beside(path, 0666, ret);
+    if (created && ret->temporary)
+        watchdog_remove(AT_FDCWD, ret->temporary);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return created || file_create_directly(path, 0666, ret);
+}
+
 bool output_open(struct output *out, const char *path)
 {
     *out = (struct output){.file.fd = -1};
     int watched = watchdog_set(0); /* a disk may be slow */
-    bool created = !path || file_create(path, 0666, &out->file);
+    bool created = !path || create(path, &out->file);
     watchdog_set(watched);
-    if (out->file.temporary)
-        watchdog_remove(AT_FDCWD, out->file.temporary);
     return begin(out, path, created);
 }
 

@@ -100,14 +100,20 @@ bool folder_file_begin(const struct output_folder *folder, int in, const char *p
     enum { PARTS_MAX = 1000 }; /* of one pid: those of other machines and containers, and of killed runs */
     int fd = -1;
     *ret = (struct folder_file){.path = path, .name = name, .folder = in};
+    sigset_t before;
+    watchdog_block_ends(&before);
     errno = EEXIST;
     for (unsigned i = 0; fd < 0 && errno == EEXIST && i < PARTS_MAX; i++) {
         snprintf(ret->part, sizeof ret->part, ".cdacq-part-%d-%u", (int)getpid(), i);
         fd = openat(in, ret->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
+    int saved = errno;
+    if (fd >= 0)
+        watchdog_remove(in, ret->part);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
     if (fd < 0)
         return output_folder_complain(folder, path);
-    watchdog_remove(in, ret->part);
     output_open_fd(&ret->out, fd, path);
     return true;
 }
@@ -126,6 +132,8 @@ bool folder_file_end(const struct output_folder *folder, struct folder_file *fil
 
 bool output_folder_complain(const struct output_folder *folder, const char *path)
 {
-    message("cannot write '%s' in '%s': %s", path, folder->path, strerror(errno));
+    int saved = errno;
+    message("cannot write '%s' in '%s': %s", path, folder->path, strerror(saved));
+    errno = saved;
     return false;
 }

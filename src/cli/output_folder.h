@@ -44,7 +44,7 @@ bool folder_file_begin(const struct output_folder *folder, int in, const char *p
 /* Puts the file in its place if it is wanted; removes it otherwise. False, with a message, if not all was written. */
 bool folder_file_end(const struct output_folder *folder, struct folder_file *file, bool wanted);
 
-/* Says that `path` cannot be written, for the reason in errno. Returns false. */
+/* Says that `path` cannot be written, for the reason in errno, which stays. Returns false. */
 bool output_folder_complain(const struct output_folder *folder, const char *path);
 
 #endif

@@ -31,8 +31,7 @@ static unsigned long switches_of_wait(const char *path)
     return strstr(text, state) && switches ? strtoul(switches + sizeof count - 1, NULL, 10) : 0;
 }
 
-/* As a signal handler may. */
-static void remove_incomplete(void)
+void watchdog_remove_now(void)
 {
     const char *incomplete = atomic_load(&incomplete_name);
     if (incomplete)
@@ -49,7 +48,7 @@ static _Noreturn void give_up(const char *line)
     if (isatty(STDERR_FILENO))
         (void)!write(STDERR_FILENO, clear, sizeof clear - 1);
     (void)!write(STDERR_FILENO, line, strlen(line));
-    remove_incomplete();
+    watchdog_remove_now();
     _exit(EXIT_FAILED);
 }
 
@@ -117,13 +116,13 @@ void watchdog_catch_bus_errors(void)
 
 static void on_end(int number)
 {
-    remove_incomplete();
+    watchdog_remove_now();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-/* Signals that end the tool. */
-static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+/* Signals that end the tool: SIGPIPE, when nothing reads its messages any more; SIGXCPU, at a limit of the shell. */
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2};
 
 /* What is ignored (nohup), or has a handler of its own (--follow), stays so. */
 static void catch_ends(void)

@@ -21,10 +21,13 @@ int watchdog_set(int pid);
 void watchdog_catch_bus_errors(void);
 
 /*
- * The file that is removed when the tool ends like that, or by SIGINT, SIGTERM or SIGHUP, because it is not complete: a
- * `name` in `folder`, or a path and AT_FDCWD. It has to stay valid until the next call. NULL: none.
+ * The file that is removed when the tool ends like that, or by a signal that can be caught, because it is not complete:
+ * a `name` in `folder`, or a path and AT_FDCWD. It has to stay valid until the next call. NULL: none.
  */
 void watchdog_remove(int folder, const char *name);
+
+/* Removes that file. As a signal handler may. */
+void watchdog_remove_now(void);
 
 /* From now on, these signals wait until the mask before, which is stored in *ret_before, is set again. */
 void watchdog_block_ends(sigset_t *ret_before);

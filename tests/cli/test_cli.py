@@ -623,6 +623,29 @@ class Streams(Case):
                 self.assertEqual(written.stdout, b"")
                 self.assertEqual(pathlib.Path(path).read_bytes(), printed.stdout)
 
+    def test_output_file_with_a_long_name(self):
+        """The file has another name until it is complete, which is not longer."""
+        with tempfile.TemporaryDirectory() as folder:
+            for command, status in (("info", ANSWERED), ("snapshot", ANSWERED)):
+                path = os.path.join(folder, command.ljust(255, "x"))
+                for _ in range(2):
+                    self.assert_run(status, command, CORE, "-o", path)
+                self.assertGreater(os.path.getsize(path), 100)
+            self.assertEqual(len(os.listdir(folder)), 2)
+
+    def test_output_file_without_proc(self):
+        """A file without a name gets one through /proc."""
+        unshare = ["unshare", "--user", "--map-root-user", "--mount", "--"]
+        if subprocess.run([*unshare, "mount", "-t", "tmpfs", "tmpfs", "/proc"], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            self.skipTest("nothing can be mounted")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            script = 'mount -t tmpfs tmpfs /proc && exec "$0" info "$1" -o "$2"'
+            done = subprocess.run([*unshare, "sh", "-c", script, TOOL, CORE, path], stderr=subprocess.PIPE, check=False)
+            self.assertEqual((done.returncode, done.stderr), (ANSWERED, b""))
+            self.assertEqual(os.listdir(folder), ["out"])
+
 
 @unittest.skipUnless(CORE.exists(), f"{CORE} is not there")
 class OtherCommands(Case):
@@ -876,6 +899,20 @@ class OtherCommands(Case):
             self.assertEqual(sorted(copied + refused), sorted(sizes))
             self.assertLessEqual(sum(map(sizes.get, copied)), room)
             self.assertTrue(refused)
+
+    def test_bundle_on_a_full_disk(self):
+        """It is said once, and nothing is left under the name of a file."""
+        unshare = ["unshare", "--user", "--map-root-user", "--mount", "--"]
+        with tempfile.TemporaryDirectory() as work:
+            script = ('mount -t tmpfs -o size=64k tmpfs "$2" || exit 77; "$0" bundle "$1" "$2/files"; status=$?; '
+                      'find "$2" -type f -size +64k -o -name "*part*"; exit $status')
+            done = subprocess.run([*unshare, "sh", "-c", script, TOOL, CORE, work], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False)
+            if done.returncode in (1, 77) and b"cdacq" not in done.stderr:
+                self.skipTest("no tmpfs can be mounted")
+            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (FAILED, 1), done.stderr)
+            self.assertIn(b"No space left on device", done.stderr)
+            self.assertNotIn(b"part", done.stdout.splitlines()[-1])
 
     def test_bundle_of_little(self):
         """What a core needs is not all known if it is cut off, or no .NET code is found in it: that is no success."""

@@ -2,7 +2,8 @@
  * faults.c: a library to preload, which lets one call fail: CDACQ_FAULT is CALL:NUMBER, such as malloc:17 or read:3,
  * and CDACQ_FAULT_LOG names a file to which the number of calls is written at the end. Calls are counted from 1, by
  * kind, once main() is near: what the dynamic linker and the C library do before is not counted. With
- * CDACQ_FAULT_SIGNAL, the call does not fail, but that signal arrives before it.
+ * CDACQ_FAULT_SIGNAL, the call does not fail, but that signal arrives before it, or, if it opens a file, after it. With
+ * CDACQ_FAULT_NO_TMPFILE, a file has a name from the beginning, as on file systems without O_TMPFILE.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,19 +24,25 @@
 static char kind[32];
 static long number, count;
 static int signal_number; /* 0: none */
-static bool ready;
+static bool ready, no_tmpfile;
 
 /* Whether this call is the one. */
+static bool is_it(const char *call)
+{
+    return ready && strcmp(call, kind) == 0 && __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) == number;
+}
+
 static bool fails(const char *call)
 {
-    bool is_it = ready && strcmp(call, kind) == 0 && __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) == number;
-    if (is_it && signal_number)
+    bool now = is_it(call);
+    if (now && signal_number)
         raise(signal_number);
-    return is_it && !signal_number;
+    return now && !signal_number;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
+    no_tmpfile = getenv("CDACQ_FAULT_NO_TMPFILE");
     const char *fault = getenv("CDACQ_FAULT"), *colon = fault ? strchr(fault, ':') : NULL;
     if (!colon || (size_t)(colon - fault) >= sizeof kind)
         return;
@@ -153,11 +160,15 @@ long ptrace(enum __ptrace_request request, ...)
 static int open_from(const char *call, int folder, const char *path, int flags, mode_t mode)
 {
     static void *kept;
-    if (fails(call)) {
-        errno = EMFILE;
+    bool now = is_it(call), is_tmpfile = (flags & O_TMPFILE) == O_TMPFILE;
+    if ((now && !signal_number) || (is_tmpfile && no_tmpfile)) {
+        errno = is_tmpfile && no_tmpfile ? EOPNOTSUPP : EMFILE;
         return -1;
     }
-    return ((int (*)(int, const char *, int, ...))real("openat", &kept))(folder, path, flags, mode);
+    int fd = ((int (*)(int, const char *, int, ...))real("openat", &kept))(folder, path, flags, mode);
+    if (now)
+        raise(signal_number);
+    return fd;
 }
 
 #define WRAP_OPEN(name, call, folder, parameters)                                                          \

@@ -6,6 +6,7 @@ the exit code 2; the file that -o names holds a whole result or what was there b
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import tempfile
@@ -33,6 +34,10 @@ LIVE_SECONDS = 0.5
 CLOSE = 16  # bytes of the last record of a jitdump
 FOLLOWED = [*range(1, 16), *range(16, 200, 12)]  # the header is the tenth or so, the first records are near 160
 SECONDS = 4  # for the allocations of one command; what does not fit is left out
+
+
+def without_cores():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 class Faults(unittest.TestCase):
@@ -126,6 +131,48 @@ class Faults(unittest.TestCase):
                 self.assertEqual(done.returncode, -number, what)
                 parts = [name for _, _, names in os.walk(out) for name in names if ".cdacq-part-" in name]
                 self.assertEqual(parts, [], what)
+
+    def output_after_fault(self, command, fault, folder, **more):
+        """The exit code. A file that -o names has a temporary name from the beginning."""
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_NO_TMPFILE="1", **more)
+        return subprocess.run([TOOL, *map(str, command), "-o", "out"], stdin=subprocess.DEVNULL, cwd=folder,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=False,
+                              env=environment, preexec_fn=without_cores).returncode
+
+    def test_interrupted_output(self):
+        """From the first moment of the temporary name to its last, none is left."""
+        for command in ("perfmap", "snapshot"):
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXCPU):
+                for fault in (*(f"open:{i}" for i in range(1, 20)), "fstat:3", "write:1", "close:4", "rename:1"):
+                    with tempfile.TemporaryDirectory() as folder:
+                        out = pathlib.Path(folder, "out")
+                        out.write_bytes(b"before")
+                        status = self.output_after_fault([command, PLAIN], fault, folder,
+                                                         CDACQ_FAULT_SIGNAL=str(int(number)))
+                        what = (command, number, fault, status)
+                        self.assertIn(status, (0, 1, -number), what)
+                        self.assertEqual(os.listdir(folder), ["out"], what)
+                        if fault == "rename:1":
+                            self.assertNotEqual(out.read_bytes(), b"before", what)
+
+    def test_no_memory_for_output(self):
+        """A file that has a temporary name is removed."""
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(50, 150, 3):
+                status = self.output_after_fault(["stack", CORE], f"realloc:{number}", folder)
+                self.assertEqual([name for name in os.listdir(folder) if name != "out"], [], (number, status))
+
+    def test_nobody_reads_the_messages(self):
+        """A message that a disk is full ends the tool: the part of the file is removed all the same."""
+        with tempfile.TemporaryDirectory() as out:
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=writer, timeout=60,
+                                  check=False, env=dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT="write:1"))
+            os.close(writer)
+            self.assertEqual(done.returncode, -signal.SIGPIPE)
+            parts = [name for _, _, names in os.walk(out) for name in names if ".cdacq-part-" in name]
+            self.assertEqual(parts, [])
 
     def undump(self, core, folder):
         """A process with the memory of a core, or None where its addresses are taken."""
