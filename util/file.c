@@ -36,6 +36,40 @@ size_t file_read_at(int fd, uint64_t offset, void *buffer, size_t size)
     return done;
 }
 
+uint64_t file_find_data(int fd, uint64_t offset)
+{
+    off_t data = offset <= INT64_MAX ? lseek(fd, (off_t)offset, SEEK_DATA) : -1;
+    return data >= 0 ? (uint64_t)data : errno == ENXIO ? UINT64_MAX : offset;
+}
+
+/* The bytes of a hole that a file still has at `offset`, at most `size`. */
+static size_t pass_hole(int fd, uint64_t offset, uint64_t data, size_t size)
+{
+    struct stat st;
+    uint64_t end = fstat(fd, &st) == 0 ? MIN(data, (uint64_t)st.st_size) : offset;
+    return end > offset ? (size_t)MIN(end - offset, (uint64_t)size) : 0;
+}
+
+size_t file_read_sparse_at(int fd, uint64_t offset, void *zeroed, size_t size)
+{
+    size_t done = 0;
+    for (;;) {
+        uint64_t at = offset + done, data = file_find_data(fd, at);
+        if (data > at)
+            done += pass_hole(fd, at, data, size - done);
+        errno = 0;
+        if (done == size || data == UINT64_MAX)
+            return done;
+        at = offset + done;
+        off_t hole = lseek(fd, (off_t)at, SEEK_HOLE);
+        size_t wanted = hole > (off_t)at ? (size_t)MIN((uint64_t)hole - at, (uint64_t)(size - done)) : size - done;
+        size_t n = file_read_at(fd, at, (uint8_t *)zeroed + done, wanted);
+        done += n;
+        if (n < wanted || done == size)
+            return done;
+    }
+}
+
 size_t file_read_text(int folder, const char *path, char *ret, size_t size)
 {
     CLEANUP_CLOSE int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);

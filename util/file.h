@@ -19,6 +19,15 @@ int file_open(const char *path, struct stat *ret);
 size_t file_read_at(int fd, uint64_t offset, void *buffer, size_t size);
 
 /*
+ * The first offset, from `offset` on, at which a file has data: not in a hole, which a file of any size costs nothing.
+ * UINT64_MAX if there is none any more. `offset` itself where the file system does not know.
+ */
+uint64_t file_find_data(int fd, uint64_t offset);
+
+/* As file_read_at(), into memory that is zero: holes take no time. */
+size_t file_read_sparse_at(int fd, uint64_t offset, void *zeroed, size_t size);
+
+/*
  * Reads a text of the kernel, such as a file in /proc: at most `size` - 1 bytes, with a NUL after them. `folder` is as
  * for openat(2). Returns the number of bytes: 0 also if the file cannot be read.
  */

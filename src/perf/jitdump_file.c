@@ -89,15 +89,16 @@ enum cdacq_status jitdump_file_fill(struct jitdump_file *file, uint64_t offset, 
 {
     struct jitdump_extent *extent = &file->extent;
     size_t wanted = (size_t)MIN((uint64_t)MAX(count, (size_t)BLOCK), file->size - offset);
-    if (wanted > extent->capacity) {
-        uint8_t *data = malloc(MAX(wanted, (size_t)BLOCK));
+    bool is_large = wanted > BLOCK;
+    if (is_large || !extent->data) {
+        uint8_t *data = calloc(1, MAX(wanted, (size_t)BLOCK));
         if (!data)
             return error_set(err, CDACQ_ERR_NOMEM, offset, "jitdump: out of memory");
         free(extent->data);
-        *extent = (struct jitdump_extent){.data = data, .capacity = MAX(wanted, (size_t)BLOCK)};
+        extent->data = data;
     }
     extent->length = 0;
-    size_t n = file_read_at(file->fd, offset, extent->data, wanted);
+    size_t n = (is_large ? file_read_sparse_at : file_read_at)(file->fd, offset, extent->data, wanted);
     if (n < wanted && errno)
         return io_error(file->path, offset, errno, err);
     /* Checked after the read: a block that was read before the file was rewritten is valid. */

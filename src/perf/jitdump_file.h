@@ -13,8 +13,8 @@
 
 /* An extent of the file in memory. */
 struct jitdump_extent {
-    uint8_t *data;
-    size_t capacity, length;
+    uint8_t *data; /* room for a block, or for a larger extent that was read last */
+    size_t length;
     uint64_t begin;
 };
 

@@ -167,6 +167,10 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
 static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
 {
     struct lines *lines = &file->lines;
+    if (file->skipping) { /* no line ends in a hole, which may be of any size */
+        uint64_t data = file_find_data(file->fd, file->read);
+        file->read = MAX(file->read, MIN(data, file->size));
+    }
     size_t left = lines->count - file->next;
     if (left && file->next)
         memmove(lines->items, lines->items + file->next, left);

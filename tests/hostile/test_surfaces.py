@@ -286,6 +286,28 @@ class Jitdumps(unittest.TestCase):
                         self.assertIsNone(CONTROLS.search(done.stdout))
 
 
+    def test_holes(self):
+        """A file of any size that takes no room on the disk takes no time."""
+        size = 2**32 - 16
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "jit-1.dump")
+            with open(generators.jitdump(str(path), []), "r+b") as file:
+                for i in range(64):
+                    file.seek(40 + i * size)
+                    file.write(record(0, load(i, size=2**31, code=b""), size=size))
+                file.truncate(40 + 64 * size)
+            for arguments in (("records", path), ("verify", PLAIN, path), ("records", path, "--at", f"{METHOD:x}")):
+                run(*arguments)
+            path = pathlib.Path(folder, "perf-1.map")
+            path.write_bytes(b"1000 10 a\n")
+            with open(path, "r+b") as file:
+                file.truncate(1 << 40)
+                file.seek(1 << 40)
+                file.write(b"\n%x 10 b\n" % METHOD)
+            done = run("verify", PLAIN, path)
+            self.assertRegex(done.stdout, rb"records: 3\b")
+
+
 def xz_of_dictionary(data):
     """An xz file that claims the largest dictionary: nearly 4 GiB."""
     packed = bytearray(lzma.compress(data, preset=0))

@@ -84,6 +84,32 @@ START_TEST(a_failure_is_not_an_end)
 }
 END_TEST
 
+START_TEST(passes_holes)
+{
+    enum { SIZE = 1 << 20, AT = 300 * 1000 };
+    uint8_t *bytes = calloc(1, SIZE);
+    ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+    ck_assert_uint_eq(file_read_sparse_at(fd, 0, bytes, SIZE), SIZE);
+    ck_assert_uint_eq(file_read_sparse_at(fd, 100, bytes, SIZE), SIZE - 100); /* to the end */
+    ck_assert_int_eq(errno, 0);
+    ck_assert_uint_eq(file_read_sparse_at(fd, SIZE, bytes, SIZE), 0);
+    ck_assert_int_eq(pwrite(fd, "abc", 3, AT), 3);
+    ck_assert_uint_eq(file_read_sparse_at(fd, 0, bytes, SIZE), SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        ck_assert_uint_eq(bytes[i], i >= AT && i < AT + 3 ? (uint8_t) "abc"[i - AT] : 0);
+    memset(bytes, 0, SIZE);
+    ck_assert_uint_eq(file_read_sparse_at(fd, AT + 1, bytes, 5), 5);
+    ck_assert_mem_eq(bytes, "bc\0\0\0", 5);
+    ck_assert_uint_le(file_find_data(fd, 0), AT);
+    ck_assert_uint_eq(file_find_data(fd, SIZE), UINT64_MAX);
+    ck_assert_int_eq(ftruncate(fd, AT + 2), 0);
+    ck_assert_uint_eq(file_read_sparse_at(fd, AT - 10, bytes, SIZE), 12);
+    ck_assert_uint_eq(file_read_sparse_at(-1, 0, bytes, SIZE), 0);
+    ck_assert_int_eq(errno, EBADF);
+    free(bytes);
+}
+END_TEST
+
 START_TEST(reads_all)
 {
     enum { SIZE = 300 * 1000 };
@@ -137,6 +163,7 @@ static Suite *file_suite(void)
     tcase_add_test(tcase, opening_never_blocks);
     tcase_add_test(tcase, reads_at_an_offset);
     tcase_add_test(tcase, a_failure_is_not_an_end);
+    tcase_add_test(tcase, passes_holes);
     tcase_add_test(tcase, reads_all);
     tcase_add_test(tcase, reads_all_of_short_reads);
     suite_add_tcase(suite, tcase);
