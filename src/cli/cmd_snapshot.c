@@ -2,10 +2,11 @@
  * cmd_snapshot.c: writes a small core that gives the same answers without any other file. The target records what is
  * read while this command asks every question that the snapshot must answer.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/cli/answers.h"
 #include "src/cli/code_progress.h"
@@ -17,6 +18,7 @@
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
 #include "src/cli/watchdog.h"
+#include "util/file.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
 
@@ -314,11 +316,45 @@ static int write_snapshot(const struct invocation *invocation, struct work *work
     return work->unanswered || work->unread.count ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
+/* Whether a file that is not there yet can be created. False with errno set. */
+static bool can_create(const char *path)
+{
+    struct stat link;
+    struct new_file file;
+    sigset_t before;
+    if (lstat(path, &link) == 0) /* to where the file will be */
+        return true;
+    watchdog_block_ends(&before);
+    bool can = file_create_beside(path, 0600, &file);
+    if (can)
+        file_abandon(&file);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return can;
+}
+
+/* Says at once what the library would find only after all questions were asked. */
+static bool can_write(const char *path)
+{
+    struct stat st;
+    bool can = true;
+    if (stat(path, &st) < 0)
+        can = errno == ENOENT && can_create(path);
+    else if (S_ISDIR(st.st_mode))
+        can = false, errno = EISDIR;
+    else if (S_ISREG(st.st_mode))
+        can = access(path, W_OK) == 0;
+    if (!can)
+        message("cannot write '%s': %s", path, strerror(errno));
+    return can;
+}
+
 static int take_snapshot(const struct invocation *invocation, struct cdacq_target *target,
                          struct cdacq_session *session)
 {
     struct work work = {.target = target, .session = session};
     int status = EXIT_FAILED;
+    if (!can_write(invocation->output))
+        return EXIT_FAILED;
     if (invocation->ip_count)
         add_list(&work, invocation->ips, invocation->ip_count);
     bool listed = invocation->ip_count || add_all_methods(&work);

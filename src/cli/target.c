@@ -144,7 +144,10 @@ static enum cdacq_status open_core(const char *name, const struct cdacq_options 
     return status;
 }
 
-/* A folder that is not there is an empty one, except that somebody may have mistyped its name. */
+/*
+ * A folder that is not there is an empty one, except that somebody may have mistyped its name. Other errors are those of
+ * one who has no right to look: a crash handler, of any process.
+ */
 static void check_folders(const char *option, const char *const *folders)
 {
     for (; folders && *folders; folders++) {
@@ -152,7 +155,7 @@ static void check_folders(const char *option, const char *const *folders)
         errno = 0;
         if (stat(*folders, &folder) == 0 && !S_ISDIR(folder.st_mode))
             errno = ENOTDIR;
-        if (errno == ENOENT || errno == ENOTDIR) /* others have no right to look: a crash handler, of any process */
+        if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG)
             notice("%s %s: %s; no file is looked for there", option, *folders, strerror(errno));
     }
 }

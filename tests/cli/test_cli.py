@@ -623,6 +623,31 @@ class Streams(Case):
                 self.assertEqual(written.stdout, b"")
                 self.assertEqual(pathlib.Path(path).read_bytes(), printed.stdout)
 
+    def test_output_file_that_cannot_be(self):
+        """Nothing is read for it, and nothing else is said."""
+        with tempfile.TemporaryDirectory() as folder:
+            loop = os.path.join(folder, "loop")
+            os.symlink("loop", loop)
+            small = FIXTURES / "net10-x64" / "core"
+            for command in ("methods", "snapshot", "elf", "jitdump"):
+                for path in (folder, loop, os.path.join(folder, "none", "out"), os.path.join(folder, "x" * 300)):
+                    done = self.assert_run(FAILED, command, small, "-o", path, lines=1)
+                    self.assertIn(b"cannot write", done.stderr)
+            self.assertEqual(os.listdir(folder), ["loop"])
+            link = os.path.join(folder, "link")
+            os.symlink("file", link)
+            self.assert_run(ANSWERED, "snapshot", CORE, "-o", link)
+            self.assertEqual(sorted(os.listdir(folder)), ["file", "link", "loop"])
+
+    def test_folders_that_are_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            loop = os.path.join(folder, "loop")
+            os.symlink("loop", loop)
+            for option in ("--sysroot", "--module-path"):
+                for path in (loop, "x" * 300, os.path.join(folder, "none"), TOOL):
+                    done = self.assert_run(ANSWERED, "info", CORE, option, path, lines=1)
+                    self.assertIn(b"no file is looked for there", done.stderr)
+
     def test_output_file_with_a_long_name(self):
         """The file has another name until it is complete, which is not longer."""
         with tempfile.TemporaryDirectory() as folder:
