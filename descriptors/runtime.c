@@ -21,10 +21,11 @@ static bool is_named_coreclr(const char *path)
 
 /*
  * Whether the image's segments are mapped where a loader puts them. A program that reads the file of a runtime maps it,
- * too, as one piece: cdacq itself does.
+ * too, as one piece: cdacq itself does. A file without segments is loaded by nobody.
  */
 static bool is_loaded(struct target *target, const struct image *image)
 {
+    bool any = false;
     for (size_t i = 0; i < image->segment_count; i++) {
         const struct image_segment *segment = &image->segments[i];
         uint64_t page = align_down(image->base + segment->vaddr, PAGE_SIZE);
@@ -32,8 +33,9 @@ static bool is_loaded(struct target *target, const struct image *image)
         if (mapping && (mapping->file != image->file ||
                         mapping->offset + (page - mapping->begin) != align_down(segment->file_offset, PAGE_SIZE)))
             return false;
+        any |= mapping != NULL;
     }
-    return true;
+    return any;
 }
 
 /* Opens the image that begins at a mapping. Adds it if it publishes a descriptor or is `named` libcoreclr.so. */

@@ -207,6 +207,18 @@ static void remap_file(void)
     wait_for_ever();
 }
 
+/* Before the runtime, a file of its name that no loader would load. */
+static void map_other_runtime(void)
+{
+    static const unsigned char header[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+    need(arguments[3] && chdir(arguments[3]) == 0 && mkdir("other", 0700) == 0 && chdir("other") == 0);
+    int fd = open("libcoreclr.so", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    need(fd >= 0 && write(fd, header, sizeof header) == sizeof header && ftruncate(fd, PAGE) == 0);
+    need(mmap(memory(0x200000), PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0) == memory(0x200000));
+    ready(getpid());
+    wait_for_ever();
+}
+
 /* ---- Many of all ---- */
 
 static void *named_thread(void *context)
@@ -448,7 +460,7 @@ static const struct {
     {"seccomp", restrict_itself},   {"undumpable", become_undumpable},
     {"executes", execute_again},    {"namespaces", be_in_namespaces},
     {"reused", reuse_pid},          {"cut", cut_file},
-    {"remaps", remap_file},
+    {"remaps", remap_file},         {"other", map_other_runtime},
 };
 
 int main(int argc, char **argv)

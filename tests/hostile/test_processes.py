@@ -203,6 +203,11 @@ class Processes(unittest.TestCase):
         process, pid = self.start("waits", directory=False)
         self.check(process, pid, "info", "symfs")
 
+    def test_another_file_of_the_name(self):
+        """A libcoreclr.so that is mapped, but not loaded, does not hide the one that is."""
+        process, pid = self.start("other")
+        self.check(process, pid, "info", "methods")
+
     # ---- Much ----
 
     def test_many(self):
