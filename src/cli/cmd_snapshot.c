@@ -339,10 +339,12 @@ static bool can_write(const char *path)
     bool can = true;
     if (stat(path, &st) < 0)
         can = errno == ENOENT && can_create(path);
-    else if (S_ISDIR(st.st_mode))
-        can = false, errno = EISDIR;
     else if (S_ISREG(st.st_mode))
         can = access(path, W_OK) == 0;
+    else if (S_ISDIR(st.st_mode)) {
+        can = false;
+        errno = EISDIR;
+    }
     if (!can)
         message("cannot write '%s': %s", path, strerror(errno));
     return can;

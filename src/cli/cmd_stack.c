@@ -126,11 +126,10 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
     tell_doubts(&work, errors);
     answers_tell_unread(&work.answers.unread);
     answers_tell_unconfirmed(work.answers.unconfirmed, "frame");
-    if (status < 0 && message_was_shown(error.message))
-        ; /* a bound, at which the last stack ended, too */
-    else if (status < 0)
-        message("%s", error.message);
-    else if (!work.doubts.stacks && invocation->thread)
+    if (status < 0) {
+        if (!message_was_shown(error.message)) /* a bound, at which the last stack ended, too */
+            message("%s", error.message);
+    } else if (!work.doubts.stacks && invocation->thread)
         message("%s: no thread %d", invocation->targets[0], invocation->thread);
     else if (!work.doubts.stacks)
         message("%s: it has no threads; take a core, or a snapshot with --stacks", invocation->targets[0]);
