@@ -15,6 +15,7 @@
 
 #include "src/cli/arguments.h"
 #include "src/cli/commands.h"
+#include "src/cli/console.h"
 #include "tests/fuzz/mutant_bases.h"
 #include "tests/support/check_main.h"
 #include "util/file.h"
@@ -254,6 +255,7 @@ static struct outcome run(const struct invoked *row, const struct base *base)
     dup2(result, STDOUT_FILENO);
     optind = 0;
     carried.calls = 0;
+    message_set_subject(NULL); /* forgets the messages of the command before: each process of the tool runs one */
     if (arguments_parse(count, arguments, &invocation) == ARGUMENTS_RUN)
         outcome.status = invocation.command->run(&invocation);
     arguments_deinit(&invocation);
