@@ -130,7 +130,7 @@ static enum cdacq_status read_core_note(struct destination *to, const struct elf
 /* A note that `cdacq snapshot` writes. False when out of memory. */
 static bool read_snapshot_note(struct destination *to, const struct elf_note_bytes *view)
 {
-    const struct target_pdb pdb = {view->desc, view->note.desc_size};
+    const struct target_pdb pdb = {.bytes = view->desc, .size = view->note.desc_size};
     struct target_pdbs *pdbs = &to->target->pdbs;
     bool is_pdb = view->note.type == CORE_WRITER_PDB || view->note.type == CORE_WRITER_PDB_BEFORE;
     to->process->seen.snapshot = true;

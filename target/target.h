@@ -102,6 +102,8 @@ struct target_process {
 struct target_pdb {
     const uint8_t *bytes;
     size_t size;
+    uint8_t id[20]; /* PORTABLE_PDB_ID_SIZE */
+    bool was_opened, is_damaged; /* the id is known, or that there is none; whoever searches the PDBs fills it in */
 };
 
 DEFINE_VECTOR(target_pdbs, struct target_pdb);

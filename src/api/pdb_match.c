@@ -7,6 +7,13 @@ enum {
     GUID_SIZE = 16, /* of the id, whose rest is the stamp */
 };
 
+bool pdb_match_has_id(const struct pe_debug *debug, const uint8_t id[PORTABLE_PDB_ID_SIZE])
+{
+    /* A PDB that was converted from the Windows format keeps only the GUID of the id. */
+    size_t id_size = debug->portable ? sizeof debug->id : GUID_SIZE;
+    return !debug->has_pdb || memcmp(id, debug->id, id_size) == 0;
+}
+
 const char *pdb_match_id(const struct pe_debug *debug, const struct file_candidate *candidate, struct portable_pdb *ret)
 {
     static const char older[] = "Microsoft C/C++ MSF 7.00";
@@ -14,11 +21,7 @@ const char *pdb_match_id(const struct pe_debug *debug, const struct file_candida
         return "it has the format of Windows PDBs, which is not read";
     if (portable_pdb_open(candidate->bytes, (size_t)candidate->size, ret) < 0)
         return "it is not a portable PDB, or is damaged";
-    /* A PDB that was converted from the Windows format keeps only the GUID of the id. */
-    size_t id_size = debug->portable ? sizeof debug->id : GUID_SIZE;
-    if (debug->has_pdb && memcmp(ret->id, debug->id, id_size) != 0)
-        return "it has another id";
-    return NULL;
+    return pdb_match_has_id(debug, ret->id) ? NULL : "it has another id";
 }
 
 /* Hashes a PDB as its checksum does: with zeros in place of the id. */

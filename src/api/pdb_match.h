@@ -11,6 +11,9 @@
 #include "src/api/pdb_budget.h"
 #include "target/file_candidate.h"
 
+/* Whether an image has a PDB of this id, or does not say which one. */
+bool pdb_match_has_id(const struct pe_debug *debug, const uint8_t id[PORTABLE_PDB_ID_SIZE]);
+
 /*
  * Both return NULL if the candidate matches, as far as it is compared, and *ret is then open in its bytes; otherwise
  * they return why not, and *ret is undefined.

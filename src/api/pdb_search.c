@@ -7,6 +7,8 @@
 #include "target/mapped_path.h"
 #include "util/error.h"
 
+enum { UNITS_OF_A_PDB = 64 }; /* of a snapshot: what it takes to open it, and to begin and end its hash */
+
 /* Uses the file at `path` if it matches. If it does not, `why` has the reason. */
 static bool consider(struct file_search *files, const char *path, struct file_candidate *candidate)
 {
@@ -116,14 +118,29 @@ static const char *copy_accepted(struct pdb_search *search, struct file_candidat
     return reason;
 }
 
+/* Whether a PDB of the snapshot has the id. Each is opened once: thousands of modules may look among thousands. */
+static bool has_id(struct pdb_search *search, struct target_pdb *pdb)
+{
+    struct portable_pdb opened;
+    _Static_assert(sizeof pdb->id == sizeof opened.id, "the same id");
+    if (!pdb->was_opened) {
+        pdb->was_opened = true;
+        pdb->is_damaged = portable_pdb_open(pdb->bytes, pdb->size, &opened) < 0;
+        if (!pdb->is_damaged)
+            memcpy(pdb->id, opened.id, sizeof pdb->id);
+    }
+    return !pdb->is_damaged && pdb_match_has_id(search->debug, pdb->id);
+}
+
 /* Looks among the PDBs that a snapshot holds. */
 static bool look_in_snapshot(struct pdb_search *search)
 {
-    const struct target_pdbs *pdbs = &search->target->pdbs;
-    for (size_t i = 0; i < pdbs->count; i++) {
+    struct target_pdbs *pdbs = &search->target->pdbs;
+    for (size_t i = 0; i < pdbs->count && work_left(&search->target->work); i++) {
         struct file_candidate candidate = {.bytes = pdbs->items[i].bytes, .size = pdbs->items[i].size};
-        if (pdb_match_id(search->debug, &candidate, &search->pdb->tables))
+        if (!has_id(search, &pdbs->items[i]))
             continue;
+        work_add_steps(&search->target->work, UNITS_OF_A_PDB);
         const char *reason = pdb_budget_take_note(search->budget, candidate.size);
         if (!reason)
             reason =

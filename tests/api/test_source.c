@@ -537,7 +537,7 @@ END_TEST
 
 static void add_note(const void *bytes, size_t size)
 {
-    ck_assert(target_pdbs_append(&target->target->pdbs, (struct target_pdb){bytes, size}));
+    ck_assert(target_pdbs_append(&target->target->pdbs, (struct target_pdb){.bytes = bytes, .size = size}));
 }
 
 /* PDBs with the right id and another checksum, in all more than may be kept, do not hide the one after them. */

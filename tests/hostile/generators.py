@@ -10,7 +10,7 @@ import subprocess
 from core_edit import PAGE, PT_LOAD, PT_NOTE, Core, Runtime
 from emulation import EMULATED
 
-NT_PRSTATUS, NT_FILE = 1, 0x46494C45
+NT_PRSTATUS, NT_FILE, NT_PDB = 1, 0x46494C45, 0x43444302
 AREA = 0x100000000000
 ELF = b"\x7fELF\2\1\1" + bytes(9)
 
@@ -435,9 +435,40 @@ def jitdump_sizes(folder, _):
     return jitdump(f"{folder}/sizes.dump", [struct.pack("<IIQ", 0, 0xFFFFFFF0, 0) + bytes(4096)])
 
 
+def mapped_images(core, notes, data, count):
+    """Maps the sections of a managed PE file again and again, each time as another file. Returns the notes with these."""
+    table = next(n for n in notes if n[0] == NT_FILE)[2]
+    known, = struct.unpack_from("<Q", table)
+    mappings = [(*struct.unpack_from("<QQQ", table, 16 + i * 24), p)
+                for i, p in enumerate(table[16 + known * 24 :].split(b"\0")[:known])]
+    header, = struct.unpack_from("<I", data, 0x3C)
+    sections, optional = struct.unpack_from("<H12xH", data, header + 6)
+    image = bytearray(data[:0x200].ljust(0x8000, b"\0"))
+    for i in range(sections):
+        _size, address, size, offset = struct.unpack_from("<IIII", data, header + 32 + optional + 40 * i)
+        image[address : address + size] = data[offset : offset + size]
+    offset = core.append(bytes(image))
+    for i in range(count):
+        core.segment(AREA + i * 0x10000, offset, len(image), flags=4)
+        mappings.append((AREA + i * 0x10000, AREA + i * 0x10000 + len(image), 0, b"/x/%d/Lines.dll" % i))
+    return [n for n in notes if n[0] != NT_FILE] + [(NT_FILE, b"CORE\0", nt_file(mappings))]
+
+
+def pdbs_of_others(folder, context):
+    """Thousands of assemblies whose PDB is none of the thousands that the snapshot holds."""
+    core = Core(context.crash)
+    fixtures = os.path.join(os.path.dirname(os.path.dirname(context.crash)), "pdb")
+    with open(os.path.join(fixtures, "Lines.dll"), "rb") as dll, open(os.path.join(fixtures, "Lines.pdb"), "rb") as file:
+        notes, pdb = mapped_images(core, core.notes(), dll.read(), 8000), bytearray(file.read())
+    stream, = struct.unpack_from("<I", pdb, pdb.index(b"#Pdb") - 8)
+    pdb[stream] ^= 1  # its id
+    core.set_notes(notes + [(NT_PDB, b"CDACQ\0", bytes(pdb))] * 4000)
+    return core.save(f"{folder}/pdbs_of_others.core")
+
+
 CORES = [loads_apart, loads_nested, loads_same, loads_at_the_end, paths_collide, mappings_overlap, mapping_of_everything,
          notes_of_nothing, images_everywhere, wrapping_segment, wrapping_everything, many_types, many_fields, deep_json,
          heaps_share_nibbles, empty_nibbles, pointing_nibbles, many_sections, sections_in_a_cycle, heaps_in_a_cycle,
          hot_cold_of_everything, functions_of_everything, long_names, images_of_segments, code_shares_bytes, many_threads,
-         deep_stacks, frames_in_a_cycle, no_threads, names_of_pipes, cut, header_of_everything, sparse_core]
+         deep_stacks, frames_in_a_cycle, no_threads, pdbs_of_others, names_of_pipes, cut, header_of_everything, sparse_core]
 PERF_FILES = [perf_map_collides, perf_map_same, perf_map_long, jitdump_moves, jitdump_debug, jitdump_sizes]

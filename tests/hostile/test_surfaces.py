@@ -168,6 +168,20 @@ class Folders(unittest.TestCase):
                     self.assertIsNone(CONTROLS.search(done.stdout), name)
 
 
+class Bounds(unittest.TestCase):
+    """The bounds on time and memory as they are without options, which test_hostile.py lowers for slow builds."""
+
+    class Context:
+        plain, crash, tool = PLAIN, CRASH, TOOL
+
+    @unittest.skipIf(SANITIZED, "the bounds are those of a release build")
+    def test_pdbs_of_a_snapshot(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = generators.pdbs_of_others(folder, self.Context)
+            for command in (["info"], ["bundle", os.path.join(folder, "out")]):
+                run(command[0], path, *command[1:])
+
+
 class Texts(unittest.TestCase):
     """Text of other tools, which people paste and attackers choose."""
 
