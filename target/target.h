@@ -102,7 +102,7 @@ struct target_process {
 struct target_pdb {
     const uint8_t *bytes;
     size_t size;
-    uint8_t id[20]; /* PORTABLE_PDB_ID_SIZE */
+    uint8_t id[20];              /* PORTABLE_PDB_ID_SIZE */
     bool was_opened, is_damaged; /* the id is known, or that there is none; whoever searches the PDBs fills it in */
 };
 

@@ -9,6 +9,7 @@
 enum {
     PACKED_MAX = 64 * 1024 * 1024,    /* of an embedded PDB, compressed */
     UNPACKED_MAX = 256 * 1024 * 1024, /* and decompressed */
+    UNPACKING = 2,                    /* how many times as long as comparing bytes it takes to decompress them */
 };
 
 static struct image_key key_of_pdb(struct module_pdb *const *pdb)
@@ -49,8 +50,11 @@ size_t module_pdbs_list(const struct module_pdbs *pdbs, struct file_candidate *r
 /* Takes memory for a copy of a PDB in the target. It is not returned: a PDB that is refused has cost time, too. */
 static const char *take_unpacked(struct pdb_search *search, size_t size)
 {
+    struct work *work = &search->target->work;
+    if (!work_take_bytes(work, UNPACKING * size))
+        return "the bound on work was reached before it was read";
     pthread_mutex_lock(&search->files.policy->lock);
-    const char *reason = pdb_budget_take_memory(search->budget, &search->target->work, size);
+    const char *reason = pdb_budget_take_memory(search->budget, work, size);
     pthread_mutex_unlock(&search->files.policy->lock);
     return reason;
 }
