@@ -345,6 +345,9 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     status = choose_runtime(target, options, &target->problem);
     if (status >= 0)
         status = read_contracts(target, options, &target->problem);
+    if (status < 0) /* what is not found in a process that has ended says nothing */
+        (void)target_check_gone(target->target, 0, &target->problem);
+    status = status < 0 ? target->problem.status : status;
     if (status < 0)
         add_truncation(target->target, &target->problem);
     if (status < 0 && !(options->flags & CDACQ_OPEN_PARTIAL && is_of_the_target(status))) {

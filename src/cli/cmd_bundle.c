@@ -237,11 +237,10 @@ static int bundle(const struct invocation *invocation, struct cdacq_target *targ
     output_folder_close(&work.folder);
     if (status < 0)
         message("%s", error.message);
-    if (!output_close_if(&work.out, status >= 0 && !work.failed))
-        return EXIT_FAILED;
     /* What a core would need that is cut off, or in which no code can be found, is not all known. */
     bool is_part = is_cut_off(invocation->targets[0], target) || !session; /* and the reason was told */
-    if (is_part && !work.counts[COPIED] && !work.counts[PRESENT] && !work.counts[MISSING])
+    bool is_nothing = is_part && !work.counts[COPIED] && !work.counts[PRESENT] && !work.counts[MISSING];
+    if (!output_close_if(&work.out, status >= 0 && !work.failed && !is_nothing))
         return EXIT_FAILED;
     uint64_t missing = work.counts[MISSING] - work.missing_pdbs;
     notice("'%s': %" PRIu64 " file%s copied (%" PRIu64 " KiB), %" PRIu64 " already present; missing: %" PRIu64

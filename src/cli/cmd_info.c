@@ -54,6 +54,15 @@ static int count_module(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
+static int count_pdb(const struct cdacq_pdb_info *pdb, void *context)
+{
+    struct info *info = context;
+    info->pdbs.files += pdb->path != NULL;
+    info->pdbs.embedded += pdb->embedded;
+    info->pdbs.missing += pdb->problem != NULL;
+    return 0;
+}
+
 static bool succeeded(enum cdacq_status status, const struct cdacq_error *error)
 {
     if (status < 0)
@@ -70,7 +79,12 @@ static bool collect(struct info *info)
     cdacq_target_get_info(info->target, &info->facts, NULL);
     if (info->session && info->facts.kind != CDACQ_TARGET_IMAGE) /* it has no code ranges */
         complete = succeeded(cdacq_session_visit_code_ranges(info->session, count_range, info, &error), &error);
-    return succeeded(cdacq_target_visit_modules(info->target, count_module, info, &error), &error) && complete;
+    if (!succeeded(cdacq_target_visit_modules(info->target, count_module, info, &error), &error))
+        complete = false;
+    enum cdacq_status status =
+        info->session ? cdacq_session_visit_pdbs(info->session, count_pdb, info, &error) : CDACQ_NOT_MANAGED;
+    info->pdbs.known = status >= 0 && info->session;
+    return complete && succeeded(status, &error);
 }
 
 static int show_info(const struct invocation *invocation, struct cdacq_target *target, struct cdacq_session *session)

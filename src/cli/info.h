@@ -30,6 +30,10 @@ struct info {
     struct {
         uint64_t all, missing, filled, unverified, problems;
     } modules;
+    struct {
+        bool known;
+        uint64_t files, embedded, missing;
+    } pdbs;
     uint64_t
         unreadable[INFO_ADDRESSES_MAX]; /* an address of each code range that memory is missing for; 0: a file has it */
     size_t unreadable_count;

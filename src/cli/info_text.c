@@ -276,19 +276,6 @@ static void print_modules(struct work *work)
     }
 }
 
-struct pdb_counts {
-    uint64_t files, embedded, missing;
-};
-
-static int count_pdb(const struct cdacq_pdb_info *pdb, void *context)
-{
-    struct pdb_counts *counts = context;
-    counts->files += pdb->path != NULL;
-    counts->embedded += pdb->embedded;
-    counts->missing += pdb->problem != NULL;
-    return 0;
-}
-
 static int print_refused_pdb(const struct cdacq_pdb_info *pdb, void *context)
 {
     struct work *work = context;
@@ -302,13 +289,11 @@ static int print_refused_pdb(const struct cdacq_pdb_info *pdb, void *context)
 /* Most assemblies of the runtime come without a PDB, so only those are named that were found and do not match. */
 static void print_pdbs(struct work *work)
 {
-    struct pdb_counts counts = {0};
+    uint64_t files = work->info->pdbs.files, embedded = work->info->pdbs.embedded, missing = work->info->pdbs.missing;
     struct cdacq_error error;
-    if (cdacq_session_visit_pdbs(work->info->session, count_pdb, &counts, &error) < 0)
-        return;
     label(work->out, "PDBs");
     output_printf(work->out, "%" PRIu64 " in use, %" PRIu64 " of them embedded; %" PRIu64 " assembl%s without one\n",
-                  counts.files + counts.embedded, counts.embedded, counts.missing, counts.missing == 1 ? "y" : "ies");
+                  files + embedded, embedded, missing, missing == 1 ? "y" : "ies");
     (void)cdacq_session_visit_pdbs(work->info->session, print_refused_pdb, work, &error);
 }
 
@@ -330,7 +315,7 @@ void info_write_text(const struct info *info, struct output *out)
     if (info->session)
         print_code(work);
     print_modules(work);
-    if (info->session)
+    if (info->pdbs.known)
         print_pdbs(work);
     if (info->facts.problem) {
         label(work->out, "problem");

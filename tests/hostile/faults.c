@@ -3,7 +3,8 @@
  * and CDACQ_FAULT_LOG names a file to which the number of calls is written at the end. Calls are counted from 1, by
  * kind, once main() is near: what the dynamic linker and the C library do before is not counted. With
  * CDACQ_FAULT_SIGNAL, the call does not fail, but that signal arrives before it, or, if it opens a file, after it. With
- * CDACQ_FAULT_NO_TMPFILE, a file has a name from the beginning, as on file systems without O_TMPFILE.
+ * CDACQ_FAULT_PID, the signal goes to that process, which is given the time to end. With CDACQ_FAULT_NO_TMPFILE, a file
+ * has a name from the beginning, as on file systems without O_TMPFILE.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,6 +25,7 @@
 static char kind[32];
 static long number, count;
 static int signal_number; /* 0: none */
+static pid_t other;       /* which gets the signal; 0: this process */
 static bool ready, no_tmpfile;
 
 /* Whether this call is the one. */
@@ -32,11 +34,21 @@ static bool is_it(const char *call)
     return ready && strcmp(call, kind) == 0 && __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) == number;
 }
 
+static void send_signal(void)
+{
+    if (!other) {
+        raise(signal_number);
+        return;
+    }
+    kill(other, signal_number);
+    usleep(20000);
+}
+
 static bool fails(const char *call)
 {
     bool now = is_it(call);
     if (now && signal_number)
-        raise(signal_number);
+        send_signal();
     return now && !signal_number;
 }
 
@@ -49,6 +61,7 @@ __attribute__((constructor)) static void begin(void)
     memcpy(kind, fault, (size_t)(colon - fault));
     number = atol(colon + 1);
     signal_number = getenv("CDACQ_FAULT_SIGNAL") ? atoi(getenv("CDACQ_FAULT_SIGNAL")) : 0;
+    other = getenv("CDACQ_FAULT_PID") ? atoi(getenv("CDACQ_FAULT_PID")) : 0;
     ready = true;
 }
 
@@ -167,7 +180,7 @@ static int open_from(const char *call, int folder, const char *path, int flags, 
     }
     int fd = ((int (*)(int, const char *, int, ...))real("openat", &kept))(folder, path, flags, mode);
     if (now)
-        raise(signal_number);
+        send_signal();
     return fd;
 }
 

@@ -241,6 +241,38 @@ class Faults(unittest.TestCase):
                 self.assertNotIn(b"Demo.Outer", rest)
                 self.assertIn(b"the process has ended", rest)
 
+    def test_end_at_any_time(self):
+        """The process ends while it is opened, or later: everything is known of it, or that is said."""
+        why = re.compile(rb"cdacq: process \d+: (the process has ended|there is no such process|it has no memory|"
+                         rb"its mappings cannot be read: it has no memory).*\n")
+        for command in ("info", "bundle"):
+            whole, number = None, 0
+            while number is not None:
+                with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
+                    process = self.undump(PLAIN, files)
+                    log, out, copies = (os.path.join(folder, name) for name in ("log", "out", "copies"))
+                    environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=f"process_vm_readv:{number}",
+                                       CDACQ_FAULT_LOG=log, CDACQ_FAULT_SIGNAL="9", CDACQ_FAULT_PID=str(process.pid))
+                    arguments = [TOOL, command, str(process.pid), *([copies] if command == "bundle" else [])]
+                    done = subprocess.run([*arguments, "-o", out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                          timeout=60, check=False, env=environment)
+                    process.kill()
+                    process.wait()
+                    process.stdout.close()
+                    result = pathlib.Path(out).read_bytes() if os.path.exists(out) else None
+                    what = (command, number, done.returncode, done.stderr)
+                    if whole is None:
+                        whole = result.replace(files.encode(), b"").replace(str(process.pid).encode(), b"")
+                        count = int(pathlib.Path(log).read_text())
+                        numbers = [*range(1, min(12, count)), *range(12, count, max(1, count // 12))]
+                    elif done.returncode == 0:
+                        known = result.replace(files.encode(), b"").replace(str(process.pid).encode(), b"")
+                        self.assertEqual(known, whole, what)
+                    else:
+                        self.assertTrue(why.fullmatch(done.stderr), what)
+                        self.assertEqual(result is None, done.returncode == 2, what)
+                    number = numbers.pop(0) if numbers else None
+
     def follow(self, pid, folder, fault, least):
         """(exit code, messages, what -o holds, number of calls), interrupted once `least` bytes are there, or no more come."""
         out, log = os.path.join(folder, "out"), os.path.join(folder, "log")
