@@ -51,7 +51,6 @@ struct work {
     uint64_t bytes;        /* of the copied files */
     uint64_t bytes_max;    /* the target names the files, which may be sparse and of any size */
     bool failed;
-    bool disk_full; /* nothing more is written, so that it is said once */
 };
 
 /* A file that is copied, with the size that it had when it was opened. */
@@ -78,24 +77,15 @@ static bool copy_bytes(const struct source *from, struct output *out)
     return true;
 }
 
-static bool is_full(int error)
-{
-    return error == ENOSPC || error == EDQUOT;
-}
-
 /* Copies into the open folder. False with a message. */
 static bool copy_into(struct work *work, int folder, const char *name, const struct source *from, const char *key)
 {
     struct folder_file file;
-    if (!folder_file_begin(&work->folder, folder, key, name, &file)) {
-        work->disk_full = is_full(errno);
+    if (!folder_file_begin(&work->folder, folder, key, name, &file))
         return false;
-    }
     work->bytes += from->size;
     bool copied = copy_bytes(from, &file.out) || output_folder_complain(&work->folder, key);
-    bool written = folder_file_end(&work->folder, &file, copied);
-    work->disk_full = is_full(file.out.error);
-    return written && copied;
+    return folder_file_end(&work->folder, &file, copied) && copied;
 }
 
 /* A key names one content, so a file of that name and size is not copied again. */
@@ -114,10 +104,6 @@ static enum result put_file(struct work *work, struct needed_file *file)
         return MISSING;
     if (!file->key)
         return SKIPPED;
-    if (work->disk_full) {
-        file->problem = "the disk is full";
-        return MISSING;
-    }
     CLEANUP_CLOSE int fd = file_open(file->local_path, &st);
     CLEANUP_FREE char *key = allocate(strlen(file->key) + 2);
     sprintf(key, "/%s", file->key);
@@ -131,7 +117,6 @@ static enum result put_file(struct work *work, struct needed_file *file)
     }
     struct source from = {fd, (uint64_t)st.st_size};
     int folder = output_folder_of(&work->folder, key, &name);
-    work->disk_full = folder < 0 && is_full(errno);
     if (folder >= 0 && is_present(folder, name, from.size))
         result = PRESENT;
     else if (folder >= 0 && from.size > work->bytes_max - work->bytes)

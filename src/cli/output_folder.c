@@ -63,9 +63,16 @@ bool output_folder_takes(const char *path)
     return true;
 }
 
-int output_folder_of(const struct output_folder *folder, const char *path, const char **ret_name)
+/* Whether no other file can be written either. */
+static bool concerns_all(int error)
 {
-    int fd = dup(folder->fd);
+    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EMFILE || error == ENFILE;
+}
+
+int output_folder_of(struct output_folder *folder, const char *path, const char **ret_name)
+{
+    int fd = folder->error ? -1 : dup(folder->fd);
+    bool is_top = true, is_forbidden = false; /* to create files in the folder itself */
     const char *at = path;
     while (fd >= 0) {
         char name[NAME_MAX + 1];
@@ -87,14 +94,18 @@ int output_folder_of(const struct output_folder *folder, const char *path, const
         errno = error;
         fd = next;
         at = slash;
+        is_forbidden = is_top && fd < 0 && error == EACCES;
+        is_top = false;
     }
-    if (fd < 0)
+    if (fd < 0 && !folder->error)
         output_folder_complain(folder, path);
+    if (is_forbidden)
+        folder->error = EACCES;
     *ret_name = at;
     return fd;
 }
 
-bool folder_file_begin(const struct output_folder *folder, int in, const char *path, const char *name,
+bool folder_file_begin(struct output_folder *folder, int in, const char *path, const char *name,
                        struct folder_file *ret)
 {
     enum { PARTS_MAX = 1000 }; /* of one pid: those of other machines and containers, and of killed runs */
@@ -118,9 +129,11 @@ bool folder_file_begin(const struct output_folder *folder, int in, const char *p
     return true;
 }
 
-bool folder_file_end(const struct output_folder *folder, struct folder_file *file, bool wanted)
+bool folder_file_end(struct output_folder *folder, struct folder_file *file, bool wanted)
 {
     bool done = output_close(&file->out);
+    if (concerns_all(file->out.error))
+        folder->error = file->out.error;
     if (done && wanted)
         done = renameat(file->folder, file->part, file->folder, file->name) == 0 ||
                output_folder_complain(folder, file->path);
@@ -130,10 +143,11 @@ bool folder_file_end(const struct output_folder *folder, struct folder_file *fil
     return done;
 }
 
-bool output_folder_complain(const struct output_folder *folder, const char *path)
+bool output_folder_complain(struct output_folder *folder, const char *path)
 {
-    int saved = errno;
-    message("cannot write '%s' in '%s': %s", path, folder->path, strerror(saved));
-    errno = saved;
+    int error = errno;
+    message("cannot write '%s' in '%s': %s", path, folder->path, strerror(error));
+    if (concerns_all(error))
+        folder->error = error;
     return false;
 }

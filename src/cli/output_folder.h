@@ -11,6 +11,7 @@ struct output_folder {
     const char *path;
     int fd;
     bool is_new; /* it was made here */
+    int error;   /* why nothing more can be written, such as that the disk is full, which was said; 0: not known */
 };
 
 /* Makes the folder if there is none. Returns false, with a message, if it cannot be used. */
@@ -24,9 +25,9 @@ bool output_folder_takes(const char *path);
 
 /*
  * Opens the folder that `path` is in, and makes what is missing of it. Returns a descriptor, which the caller closes;
- * -1 with a message. *ret_name is the last component of `path`.
+ * -1 with a message, or without one for the reason of folder->error. *ret_name is the last component of `path`.
  */
-int output_folder_of(const struct output_folder *folder, const char *path, const char **ret_name);
+int output_folder_of(struct output_folder *folder, const char *path, const char **ret_name);
 
 /* A file in the folder. It appears under its name, in place of what had that, when it is complete. */
 struct folder_file {
@@ -38,13 +39,13 @@ struct folder_file {
 };
 
 /* Begins the file at `name` in an open folder. False with a message. folder_file_end() ends it. */
-bool folder_file_begin(const struct output_folder *folder, int in, const char *path, const char *name,
+bool folder_file_begin(struct output_folder *folder, int in, const char *path, const char *name,
                        struct folder_file *ret);
 
 /* Puts the file in its place if it is wanted; removes it otherwise. False, with a message, if not all was written. */
-bool folder_file_end(const struct output_folder *folder, struct folder_file *file, bool wanted);
+bool folder_file_end(struct output_folder *folder, struct folder_file *file, bool wanted);
 
-/* Says that `path` cannot be written, for the reason in errno, which stays. Returns false. */
-bool output_folder_complain(const struct output_folder *folder, const char *path);
+/* Says that `path` cannot be written, for the reason in errno: once, if that is one of all files. Returns false. */
+bool output_folder_complain(struct output_folder *folder, const char *path);
 
 #endif

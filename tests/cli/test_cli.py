@@ -925,19 +925,22 @@ class OtherCommands(Case):
             self.assertLessEqual(sum(map(sizes.get, copied)), room)
             self.assertTrue(refused)
 
-    def test_bundle_on_a_full_disk(self):
-        """It is said once, and nothing is left under the name of a file."""
+    def test_folders_that_cannot_be_written(self):
+        """What holds for all files is said once, and nothing is left under the name of a file."""
         unshare = ["unshare", "--user", "--map-root-user", "--mount", "--"]
-        with tempfile.TemporaryDirectory() as work:
-            script = ('mount -t tmpfs -o size=64k tmpfs "$2" || exit 77; "$0" bundle "$1" "$2/files"; status=$?; '
-                      'find "$2" -type f -size +64k -o -name "*part*"; exit $status')
-            done = subprocess.run([*unshare, "sh", "-c", script, TOOL, CORE, work], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, check=False)
-            if done.returncode in (1, 77) and b"cdacq" not in done.stderr:
-                self.skipTest("no tmpfs can be mounted")
-            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (FAILED, 1), done.stderr)
-            self.assertIn(b"No space left on device", done.stderr)
-            self.assertNotIn(b"part", done.stdout.splitlines()[-1])
+        for options, why in (("size=64k", b"No space left on device"), ("ro", b"Read-only file system")):
+            for command in ("bundle", "symfs"):
+                with tempfile.TemporaryDirectory() as work:
+                    script = ('mount -t tmpfs tmpfs "$3" && mkdir "$3/files" && mount -o "remount,$4" "$3" || exit 77; '
+                              '"$0" "$1" "$2" "$3/files" > /dev/null; status=$?; find "$3" -name "*part*"; exit $status')
+                    done = subprocess.run([*unshare, "sh", "-c", script, TOOL, command, CORE, work, options],
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+                    if done.returncode in (1, 77) and b"cdacq" not in done.stderr:
+                        self.skipTest("no tmpfs can be mounted")
+                    what = (command, options, done.returncode, done.stderr)
+                    self.assertEqual((done.returncode, done.stdout), (FAILED, b""), what)
+                    self.assertEqual(done.stderr.count(b"cannot write"), 1, what)
+                    self.assertIn(why, done.stderr, what)
 
     def test_bundle_of_little(self):
         """What a core needs is not all known if it is cut off, or no .NET code is found in it: that is no success."""
