@@ -53,39 +53,52 @@ struct work {
     bool failed;
 };
 
-/* A file that is copied, with the size that it had when it was opened. */
+static const char cannot_read[] = "the file can no longer be read";
+
+/* A file that is copied, with what was known of it when it was opened. */
 struct source {
     int fd;
-    uint64_t size;
+    struct stat st;
+    const char *problem; /* why it could not be copied, if it could be written */
 };
 
-/* Copies a file, or less if it is cut meanwhile. Returns false with errno set if it cannot be read. */
-static bool copy_bytes(const struct source *from, struct output *out)
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Copies a file. Sets from->problem if it cannot be read to its end, or is another one then. */
+static void copy_bytes(struct source *from, struct output *out)
 {
     enum { CHUNK = 64 * 1024 };
-    for (uint64_t at = 0; at < from->size && !output_failed(out);) {
-        size_t wanted = (size_t)MIN(from->size - at, (uint64_t)CHUNK);
+    struct stat now;
+    uint64_t all = (uint64_t)from->st.st_size;
+    for (uint64_t at = 0; at < all && !output_failed(out) && !from->problem;) {
+        size_t wanted = (size_t)MIN(all - at, (uint64_t)CHUNK);
         char *p = output_reserve(out, wanted);
         size_t size = file_read_at(from->fd, at, p, wanted);
         if (size < wanted && errno)
-            return false;
+            from->problem = cannot_read;
+        else if (size < wanted)
+            break;
         output_commit(out, p + size);
         at += size;
-        if (size < wanted)
-            break;
     }
-    return true;
+    if (!from->problem && !output_failed(out) && (fstat(from->fd, &now) < 0 || !is_same(&from->st, &now)))
+        from->problem = "the file changed while it was copied";
 }
 
-/* Copies into the open folder. False with a message. */
-static bool copy_into(struct work *work, int folder, const char *name, const struct source *from, const char *key)
+/* Copies into the open folder. False with a message, or with from->problem. */
+static bool copy_into(struct work *work, int folder, const char *name, struct source *from, const char *key)
 {
     struct folder_file file;
     if (!folder_file_begin(&work->folder, folder, key, name, &file))
         return false;
-    work->bytes += from->size;
-    bool copied = copy_bytes(from, &file.out) || output_folder_complain(&work->folder, key);
-    return folder_file_end(&work->folder, &file, copied) && copied;
+    copy_bytes(from, &file.out);
+    if (!from->problem)
+        work->bytes += (uint64_t)from->st.st_size;
+    return folder_file_end(&work->folder, &file, !from->problem) && !from->problem;
 }
 
 /* A key names one content, so a file of that name and size is not copied again. */
@@ -97,32 +110,34 @@ static bool is_present(int folder, const char *name, uint64_t size)
 
 static enum result put_file(struct work *work, struct needed_file *file)
 {
-    struct stat st;
+    struct source from = {0};
     const char *name;
     enum result result = MISSING;
     if (!file->local_path || file->problem)
         return MISSING;
     if (!file->key)
         return SKIPPED;
-    CLEANUP_CLOSE int fd = file_open(file->local_path, &st);
+    CLEANUP_CLOSE int fd = from.fd = file_open(file->local_path, &from.st);
     CLEANUP_FREE char *key = allocate(strlen(file->key) + 2);
     sprintf(key, "/%s", file->key);
-    if (fd < 0 || !S_ISREG(st.st_mode)) {
-        file->problem = "the file can no longer be read";
+    if (fd < 0 || !S_ISREG(from.st.st_mode)) {
+        file->problem = cannot_read;
         return MISSING;
     }
     if (!output_folder_takes(key)) {
         file->problem = "its key is not a path";
         return MISSING;
     }
-    struct source from = {fd, (uint64_t)st.st_size};
+    uint64_t size = (uint64_t)from.st.st_size;
     int folder = output_folder_of(&work->folder, key, &name);
-    if (folder >= 0 && is_present(folder, name, from.size))
+    if (folder >= 0 && is_present(folder, name, size))
         result = PRESENT;
-    else if (folder >= 0 && from.size > work->bytes_max - work->bytes)
+    else if (folder >= 0 && size > work->bytes_max - work->bytes)
         file->problem = "with it, the copies would be larger than --store-max allows (8G without the option)";
     else if (folder >= 0 && copy_into(work, folder, name, &from, file->key))
         result = COPIED;
+    else
+        file->problem = from.problem;
     if (result == MISSING && !file->problem) {
         file->problem = "it cannot be written";
         work->failed = true;

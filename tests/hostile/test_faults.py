@@ -3,10 +3,12 @@ One call of the tool fails (faults.c): an allocation, or a call of the system, t
 there is a result that is the same as without the fault, or is said to be incomplete, or a message of whole lines and
 the exit code 2; the file that -o names holds a whole result or what was there before.
 """
+import json
 import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -119,6 +121,49 @@ class Faults(unittest.TestCase):
                 self.assertEqual(more, set(), what)
                 if got[0] == 2 or len(got[2]) < len(whole):
                     self.assertTrue(got[1], what)
+
+    def bundle_of_libc(self, folder, sysroot, **environment):
+        """The row of libc.so.6, and the sizes of its copies."""
+        copies = os.path.join(folder, "copies")
+        done = subprocess.run([TOOL, "bundle", str(CORE), copies, "--json", "--sysroot", sysroot], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
+                              env=dict(os.environ, LD_PRELOAD=LIBRARY, **environment))
+        self.assertIn(done.returncode, (0, 1), done.stderr[-500:])
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        found = [p.stat().st_size for p in pathlib.Path(copies, "libc.so.6").rglob("*") if p.is_file()]
+        shutil.rmtree(copies)
+        return next((row for row in rows if row["path"].endswith("/libc.so.6") and row["local_path"]), None), found
+
+    def test_cut_while_it_is_copied(self):
+        """A part of a file has not its name."""
+        with tempfile.TemporaryDirectory() as folder:
+            row, sizes = self.bundle_of_libc(folder, "/")
+            if not row or not sizes:
+                self.skipTest("no libc.so.6 of the core's name")
+            copy = pathlib.Path(folder + row["path"])
+            copy.parent.mkdir(parents=True)
+            log, changed = os.path.join(folder, "log"), False
+            before = signal.signal(signal.SIGUSR1, lambda *_: os.truncate(copy, 5000))
+            try:
+                whole = pathlib.Path(row["local_path"]).read_bytes()
+                copy.write_bytes(whole)
+                self.bundle_of_libc(folder, folder, CDACQ_FAULT="pread:0", CDACQ_FAULT_LOG=log)
+                count = int(pathlib.Path(log).read_text())
+                for number in range(1, count, max(1, min(count // 100, len(whole) >> 17))):
+                    copy.write_bytes(whole)
+                    row, sizes = self.bundle_of_libc(folder, folder, CDACQ_FAULT=f"pread:{number}",
+                                                     CDACQ_FAULT_SIGNAL=str(int(signal.SIGUSR1)),
+                                                     CDACQ_FAULT_PID=str(os.getpid()))
+                    what = (number, row, sizes)
+                    if row and row["result"] == "copied":  # it was cut after that, or before
+                        self.assertTrue(sizes in ([len(whole)], [5000]), what)
+                    changed = row and row["problem"] == "the file changed while it was copied"
+                    if changed:
+                        self.assertEqual(sizes, [], what)
+                        break
+            finally:
+                signal.signal(signal.SIGUSR1, before)
+            self.assertTrue(changed)
 
     def test_interrupted(self):
         """A signal ends the tool while it writes a file: only whole files are left."""
