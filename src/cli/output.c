@@ -34,10 +34,28 @@ static bool begin(struct output *out, const char *path, bool created)
     return true;
 }
 
+/*
+ * A descriptor of the file at `path` if that is what a standard stream writes to, as /dev/stdout is: another file must
+ * not take its place, and what others have written there stays. -1: it is not, or no file.
+ */
+static int open_stream_of(const char *path)
+{
+    struct stat file, stream;
+    if (stat(path, &file) < 0 || !S_ISREG(file.st_mode))
+        return -1;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &stream) == 0 && stream.st_dev == file.st_dev && stream.st_ino == file.st_ino)
+            return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return -1;
+}
+
 /* Signals wait while the file has a name that nobody would remove, but not while a FIFO is opened. */
 static bool create(const char *path, struct new_file *ret)
 {
     sigset_t before;
+    *ret = (struct new_file){.fd = open_stream_of(path)};
+    if (ret->fd >= 0)
+        return true;
     watchdog_block_ends(&before);
     bool created = file_create_beside(path, 0666, ret);
     if (created && ret->temporary)
@@ -60,6 +78,8 @@ bool output_open_stream(struct output *out, const char *path)
     *out = (struct output){.file.fd = -1};
     int watched = watchdog_set(0);
     if (path)
+        out->file.fd = open_stream_of(path);
+    if (path && out->file.fd < 0)
         out->file.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     watchdog_set(watched);
     return begin(out, path, !path || out->file.fd >= 0);

@@ -623,6 +623,18 @@ class Streams(Case):
                 self.assertEqual(written.stdout, b"")
                 self.assertEqual(pathlib.Path(path).read_bytes(), printed.stdout)
 
+    def test_output_file_is_standard_output(self):
+        """What others write to the file is not lost."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "out")
+            expected = self.assert_run(ANSWERED, "info", CORE).stdout
+            for name in ("/dev/stdout", str(path)):
+                with open(path, "wb", buffering=0) as out:
+                    out.write(b"before\n")
+                    self.assert_run(ANSWERED, "info", CORE, "-o", name, stdout=out)
+                    out.write(b"after\n")
+                self.assertEqual(path.read_bytes(), b"before\n" + expected + b"after\n")
+
     def test_output_file_that_cannot_be(self):
         """Nothing is read for it, and nothing else is said."""
         with tempfile.TemporaryDirectory() as folder:
