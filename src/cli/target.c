@@ -145,8 +145,8 @@ static enum cdacq_status open_core(const char *name, const struct cdacq_options 
 }
 
 /*
- * A folder that is not there is an empty one, except that somebody may have mistyped its name. Other errors are those of
- * one who has no right to look: a crash handler, of any process.
+ * A folder that is not there is an empty one, except that somebody may have mistyped its name. Other errors are those
+ * of one who has no right to look: a crash handler, of any process.
  */
 static void check_folders(const char *option, const char *const *folders)
 {
