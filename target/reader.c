@@ -27,6 +27,17 @@ bool reader_begin_slice(struct reader *reader)
     return slice;
 }
 
+void reader_charge_slices(struct reader *reader, uint32_t units)
+{
+    while (units > reader->task.fuel) {
+        units -= reader->task.fuel;
+        reader->task.fuel = 0;
+        if (!reader_begin_slice(reader))
+            return;
+    }
+    reader->task.fuel -= units;
+}
+
 uint64_t reader_fail(struct reader *reader, enum cdacq_status status, uint64_t address, const char *what)
 {
     if (!reader_failed(reader))

@@ -184,16 +184,14 @@ static inline uint32_t reader_fuel(const struct reader *reader)
 /* Begins the next slice of the task's fuel. False if there is none: its fuel, or all work of the target, is used up. */
 bool reader_begin_slice(struct reader *reader);
 
-/* Charges the task for work outside of it, up to all its fuel. */
+/* Charges the task for work outside of it, up to all its fuel: reader_charge, for more units than the slice has. */
+void reader_charge_slices(struct reader *reader, uint32_t units);
 static inline void reader_charge(struct reader *reader, uint32_t units)
 {
-    while (units > reader->task.fuel) {
-        units -= reader->task.fuel;
-        reader->task.fuel = 0;
-        if (!reader_begin_slice(reader))
-            return;
-    }
-    reader->task.fuel -= units;
+    if (UNLIKELY(units > reader->task.fuel))
+        reader_charge_slices(reader, units);
+    else
+        reader->task.fuel -= units;
 }
 
 /* Whether the task has read bytes of a file that nothing in the target could confirm. */
