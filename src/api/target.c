@@ -330,6 +330,19 @@ static void add_truncation(const struct target *target, struct cdacq_error *err)
                   target->truncation ? target->truncation : "the file ends before its last segment does", message);
 }
 
+/*
+ * What is not found once the bound on work is reached, or in a process that has ended, says nothing: that is then the
+ * problem. Returns its status.
+ */
+static enum cdacq_status find_cause(struct cdacq_target *target)
+{
+    char bound[160];
+    if (work_is_spent(&target->target->work, bound, sizeof bound))
+        error_set(&target->problem, CDACQ_ERR_FUEL, 0, "%s", bound);
+    (void)target_check_gone(target->target, 0, &target->problem);
+    return target->problem.status;
+}
+
 /* Finds the runtime in the memory of the target. Closes the target on failure. */
 static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status status, struct cdacq_target **ret,
                                      struct cdacq_error *err)
@@ -345,9 +358,8 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     status = choose_runtime(target, options, &target->problem);
     if (status >= 0)
         status = read_contracts(target, options, &target->problem);
-    if (status < 0) /* what is not found in a process that has ended says nothing */
-        (void)target_check_gone(target->target, 0, &target->problem);
-    status = status < 0 ? target->problem.status : status;
+    if (status < 0)
+        status = find_cause(target);
     if (status < 0)
         add_truncation(target->target, &target->problem);
     if (status < 0 && !(options->flags & CDACQ_OPEN_PARTIAL && is_of_the_target(status))) {

@@ -99,6 +99,12 @@ class Usage(Case):
         for options in ((), ("--brief",), ("--signature",), ("--json",)):  # each part of a report reaches the bound
             done = run("report", crash, "--work-max=10000", *options)
             self.assertEqual(done.stderr.count(b"stopped at the bound on work, 10000 steps: "), 1)
+        for steps in (1, 30, 100, 300, 1000, 3000):  # reached while the runtime is looked for: nothing else is wrong
+            for command in (("info",), ("info", "--json"), ("report",), ("stack", "--json")):
+                done = run(*command, crash, f"--work-max={steps}")
+                self.assertRegex(done.stderr, b"stopped at the bound on work, %d steps?: " % steps)
+                if done.returncode == FAILED:
+                    self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
 
     def test_needs_a_folder(self):
         for command in ("symfs", "bundle"):
