@@ -25,6 +25,7 @@ static bool link_task(struct cdacq_wait_graph *graph, uint64_t task, uint64_t ot
 {
     const struct task_link link = {.waiter = task, .other = other};
     bool added = false;
+    graph_count_look_up(graph);
     if (graph->links.count >= RUNNING_TASKS_MAX) {
         graph_note_too_many(graph);
         return false;
@@ -199,6 +200,7 @@ struct pending {
 static bool add_pending(struct pending *pending, uint64_t task)
 {
     bool added = false;
+    graph_count_look_up(pending->graph);
     if (pending->tasks.count >= RUNNING_TASKS_MAX) {
         graph_note_too_many(pending->graph);
         return false;

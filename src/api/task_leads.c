@@ -24,13 +24,10 @@ static bool add_lead(void *context, uint64_t object, enum threading_type type)
     return true;
 }
 
-/* A task is looked up among a million others, which takes about as long as so many reads. */
-enum { UNITS_OF_A_LOOK_UP = 12 };
-
 bool graph_task_leads_to(struct cdacq_wait_graph *graph, uint64_t task, uint64_t object)
 {
     struct leading leading = {graph, task};
-    work_add_steps(&graph->session->target->target->work, UNITS_OF_A_LOOK_UP);
+    graph_count_look_up(graph);
     bool known = object_indices_find(&graph->followed, task) != NULL;
     if (!known && graph->followed.count >= RUNNING_TASKS_MAX) {
         graph_note_too_many(graph);

@@ -173,6 +173,16 @@ struct cdacq_wait_graph {
     bool completed;
 };
 
+/*
+ * Counts looking up a task in a table as work: there may be a million others, and then it takes about as long as so many
+ * reads.
+ */
+static inline void graph_count_look_up(struct cdacq_wait_graph *graph)
+{
+    enum { UNITS_OF_A_LOOK_UP = 12 };
+    work_add_steps(&graph->session->target->target->work, UNITS_OF_A_LOOK_UP);
+}
+
 /* The thread whose frames are being added. There is one. */
 static inline struct graph_thread *graph_last_thread(struct cdacq_wait_graph *graph)
 {

@@ -1061,6 +1061,22 @@ START_TEST(many_waits_for_a_list)
 }
 END_TEST
 
+/* Each task of a list is looked up among all others, which takes longer than reading it. */
+START_TEST(tasks_of_lists_are_work)
+{
+    enum { TASKS = 1000, READS = 4, LOOK_UP = 12 };
+    static uint64_t tasks[TASKS];
+    uint64_t task = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    for (unsigned i = 0; i < TASKS; i++)
+        tasks[i] = task;
+    wait_often(1, WAIT_ROLE_TASKS, lock_heap_list(&heap, tasks, TASKS));
+    work_set(&heap.target.target->work, UINT32_MAX, 0, 0);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_uint_ge(heap.target.target->work.steps, TASKS * (READS + LOOK_UP));
+    work_set(&heap.target.target->work, 0, 0, 0);
+}
+END_TEST
+
 /* Each name that is handed out is work, and a name that is kept is memory: a core chooses how many, and how long. */
 START_TEST(names_are_work)
 {
@@ -1282,6 +1298,7 @@ static Suite *suite(void)
     tcase_add_test(tc, cycles_of_tasks);
     tcase_add_test(tc, many_waits_for_a_chain);
     tcase_add_test(tc, many_waits_for_a_list);
+    tcase_add_test(tc, tasks_of_lists_are_work);
     tcase_add_test(tc, names_are_work);
     tcase_add_test(tc, many_tasks_are_asked_for_continuations);
     tcase_add_loop_test(tc, too_many_continuations, 0, 2);
