@@ -296,7 +296,7 @@ struct cdacq_target_info {
     bool native_aot;        /* the problem is that the runtime appears to be NativeAOT */
     const char *truncation; /* of a core that is compressed or came from a pipe, one line: why it is truncated */
     const char *operating_system;   /* "unix" or "win", from the descriptor of .NET 10 and later; or NULL */
-    const char *descriptor_missing; /* one line: the first sub-descriptor that is missing or damaged; or NULL */
+    const char *descriptor_missing; /* one line: the first part of it that is missing or damaged; or NULL */
 };
 
 /*

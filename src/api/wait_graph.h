@@ -174,8 +174,8 @@ struct cdacq_wait_graph {
 };
 
 /*
- * Counts looking up a task in a table as work: there may be a million others, and then it takes about as long as so many
- * reads.
+ * Counts looking up a task in a table as work: there may be a million others, and then it takes about as long as so
+ * many reads.
  */
 static inline void graph_count_look_up(struct cdacq_wait_graph *graph)
 {
