@@ -68,7 +68,7 @@ static void erase_line(void)
 
 enum { MESSAGE_SIZE = 4096 };
 
-static char last_messages[4][512];
+static char last_messages[64][512]; /* a command has some 20 about single items, and a few about all */
 static unsigned message_count;
 static const char *message_subject;
 

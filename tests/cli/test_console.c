@@ -164,6 +164,23 @@ START_TEST(waits_and_results_end_the_line)
 }
 END_TEST
 
+static void messages(void)
+{
+    message("the bound");
+    for (unsigned i = 0; i < 50; i++)
+        message("another, %u", i);
+}
+
+/* A bound is told once, however much there is to tell after it. */
+START_TEST(messages_are_remembered)
+{
+    run(messages);
+    ck_assert(message_was_shown("the bound"));
+    ck_assert(message_was_shown("another, 49"));
+    ck_assert(!message_was_shown("another, 50"));
+}
+END_TEST
+
 static Suite *console_suite(void)
 {
     Suite *suite = suite_create("console");
@@ -173,6 +190,7 @@ static Suite *console_suite(void)
     tcase_add_test(tests, the_innermost_counter_is_shown);
     tcase_add_test(tests, an_estimated_end_is_called_one);
     tcase_add_test(tests, waits_and_results_end_the_line);
+    tcase_add_test(tests, messages_are_remembered);
     suite_add_tcase(suite, tests);
     return suite;
 }
