@@ -162,7 +162,8 @@ static bool add_stacks(struct work *work)
     work->graph = NULL;
     /* A list of the runtime is no better on the snapshot. Registers that the process does not give are lost. */
     if (status < 0 && (!work->threads || status == CDACQ_ERR_IO)) {
-        if (!message_was_shown(error.message)) /* the list of methods may have reached the same bound */
+        /* The list of methods may have reached the same bound. */
+        if (status != CDACQ_ERR_FUEL || !message_was_shown(error.message))
             message("%s", error.message);
         work->unanswered++;
     }

@@ -127,7 +127,8 @@ static int list_stacks(const struct invocation *invocation, struct cdacq_target 
     answers_tell_unread(&work.answers.unread);
     answers_tell_unconfirmed(work.answers.unconfirmed, "frame");
     if (status < 0) {
-        if (!message_was_shown(error.message)) /* a bound, at which the last stack ended, too */
+        /* The last stack may have ended at the same bound. */
+        if (status != CDACQ_ERR_FUEL || !message_was_shown(error.message))
             message("%s", error.message);
     } else if (!work.doubts.stacks && invocation->thread)
         message("%s: no thread %d", invocation->targets[0], invocation->thread);
