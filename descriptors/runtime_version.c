@@ -81,11 +81,10 @@ void runtime_version_find(const struct runtime *runtime, struct runtime_version 
         find_file_version(&runtime->image, version.file_version, sizeof version.file_version);
         find_path_version(runtime->image.path, path_version, sizeof path_version);
     }
-    const char *by_image = version.of_image;
     copy_release(version.of_image, version.file_version);
     copy_release(by_path, path_version);
     /* One source can be wrong: a folder may be renamed, and symbol sizes of two releases may coincide. */
-    if (by_image[0] && (!strcmp(by_image, by_symbols) || !strcmp(by_image, by_path)))
+    if (version.of_image[0] && (!strcmp(version.of_image, by_symbols) || !strcmp(version.of_image, by_path)))
         memcpy(version.release, version.of_image, sizeof version.of_image);
     else if (by_symbols[0] && !strcmp(by_symbols, by_path))
         memcpy(version.release, by_symbols, sizeof by_symbols);

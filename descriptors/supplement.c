@@ -18,22 +18,25 @@ static int missing_pointers(const struct json *root, const struct image *image, 
 {
     const struct json *added = json_get(root, "$pointer_data_added");
     unsigned word = image->elf.wide ? 8 : 4;
-    if (size > whole_size || (whole_size - size) % word || (whole_size - size) / word > (added ? json_count(added) : 0))
+    if (size > whole_size || (whole_size - size) % word || (whole_size - size) / word > json_count(added))
         return -1;
     return (int)((whole_size - size) / word);
 }
 
-/* `any_pointer_data`: the array of pointers may have any size. */
+/* `any_pointer_data`: the array of pointers may have any size. Otherwise *ret_missing is how many it lacks, if any. */
 static bool symbols_match(const struct json *root, const struct json *symbols, const struct image *image,
-                          bool any_pointer_data)
+                          bool any_pointer_data, int *ret_missing)
 {
     for (const struct json *symbol = json_first(symbols); symbol; symbol = json_next(symbol)) {
         uint64_t address, size = 0, wanted = 0;
         bool found = image_find_symbol(image, json_key(symbol), &address, &size);
         if (json_kind(symbol) == JSON_NULL ? found : !found || !json_integer(symbol, &wanted))
             return false;
-        if (size != wanted && !(is_pointer_data(root, json_key(symbol)) &&
-                                (any_pointer_data || missing_pointers(root, image, size, wanted) > 0)))
+        if (size == wanted)
+            continue;
+        if (!is_pointer_data(root, json_key(symbol)))
+            return false;
+        if (!any_pointer_data && (*ret_missing = missing_pointers(root, image, size, wanted)) < 0)
             return false;
     }
     return true;
@@ -44,7 +47,7 @@ static bool is_optional(const struct json *root)
     return json_get(root, "$pointer_data_optional") != NULL;
 }
 
-static bool matches(const struct json *root, const struct image *image, const char *release, const char **ret_runtime)
+static bool matches(const struct json *root, const struct image *image, const char *release, struct supplement *ret)
 {
     const struct json *match = json_get(root, "$match");
     const struct json *machine = match ? json_get(match, "elf_machine") : NULL;
@@ -58,8 +61,8 @@ static bool matches(const struct json *root, const struct image *image, const ch
         return false;
     if (release && (strcmp(runtime, wanted) != 0 || !is_optional(root)))
         return false;
-    *ret_runtime = runtime;
-    return symbols_match(root, symbols, image, release);
+    ret->runtime = runtime;
+    return symbols_match(root, symbols, image, release, &ret->missing_pointers);
 }
 
 enum cdacq_status supplement_find(const struct image *image, const char *release, struct supplement *ret,
@@ -68,17 +71,15 @@ enum cdacq_status supplement_find(const struct image *image, const char *release
     *ret = (struct supplement){0};
     for (size_t i = 0; i < embedded_descriptor_count; i++) {
         const struct embedded_file *file = &embedded_descriptors[i];
-        const char *runtime;
-        struct json *root;
-        enum cdacq_status status = json_parse((const char *)file->data, file->size, file->name, &root, err);
+        struct supplement found = {.name = file->name, .of_other_version = release != NULL};
+        enum cdacq_status status = json_parse((const char *)file->data, file->size, file->name, &found.root, err);
         if (status < 0)
             return status;
-        if (matches(root, image, release, &runtime)) {
-            *ret = (struct supplement){
-                .name = file->name, .runtime = runtime, .root = root, .of_other_version = release != NULL};
+        if (matches(found.root, image, release, &found)) {
+            *ret = found;
             return CDACQ_OK;
         }
-        json_free(root);
+        json_free(found.root);
     }
     return CDACQ_OK;
 }
@@ -93,27 +94,24 @@ void supplement_deinit(struct supplement *supplement)
 static bool is_missing(const struct json *root, size_t index, int count)
 {
     const struct json *added = json_get(root, "$pointer_data_added");
-    int left = added ? (int)json_count(added) : 0;
+    int left = (int)json_count(added);
     uint64_t number;
-    for (const struct json *item = added ? json_first(added) : NULL; item; item = json_next(item), left--)
+    for (const struct json *item = json_first(added); item; item = json_next(item), left--)
         if (left <= count && json_integer(item, &number) && number == index)
             return true;
     return false;
 }
 
 /* Reads the array that indirect values refer to, from the dump only. Pointers that it lacks are 0. */
-static enum cdacq_status read_pointer_data(const struct json *root, const struct image *image, const char *symbol,
-                                           uint64_t **ret_values, size_t *ret_count, struct cdacq_error *err)
+static enum cdacq_status read_pointer_data(const struct supplement *supplement, const struct image *image,
+                                           const char *symbol, uint64_t **ret_values, size_t *ret_count,
+                                           struct cdacq_error *err)
 {
-    uint64_t address, size, whole_size;
+    uint64_t address, size;
     unsigned word = image->elf.wide ? 8 : 4;
-    const struct json *symbols = json_get(json_get(root, "$match"), "symbols");
     if (!image_find_symbol(image, symbol, &address, &size) || size / word > POINTER_DATA_MAX)
         return error_set(err, CDACQ_ERR_DESCRIPTOR, 0, "the runtime's %s cannot be found", symbol);
-    int missing = json_integer(json_get(symbols, symbol), &whole_size)
-                      ? MAX(missing_pointers(root, image, size, whole_size), 0)
-                      : 0;
-    *ret_count = size / word + (unsigned)missing;
+    *ret_count = size / word + (unsigned)supplement->missing_pointers;
     uint64_t *values = calloc(*ret_count + 1, sizeof *values);
     if (!values)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
@@ -121,7 +119,7 @@ static enum cdacq_status read_pointer_data(const struct json *root, const struct
     reader_init(&reader, image->target, word, image->elf.big);
     reader.dumped_only = true;
     for (size_t i = 0, read = 0; i < *ret_count && read < size / word; i++)
-        if (!is_missing(root, i, missing))
+        if (!is_missing(supplement->root, i, supplement->missing_pointers))
             values[i] = read_pointer(&reader, address + read++ * word);
     if (reader_failed(&reader)) {
         free(values);
@@ -144,7 +142,7 @@ enum cdacq_status supplement_add(const struct supplement *supplement, const stru
         pointer_data = (struct pointer_data){.count = POINTER_DATA_MAX, .unknown = true};
     } else if (symbol && json_text(symbol)) {
         enum cdacq_status status =
-            read_pointer_data(supplement->root, image, json_text(symbol), &values, &pointer_data.count, err);
+            read_pointer_data(supplement, image, json_text(symbol), &values, &pointer_data.count, err);
         pointer_data.unknown =
             status == CDACQ_ERR_MEMORY && (is_optional(supplement->root) || image->target->kind == CDACQ_TARGET_IMAGE);
         if (status < 0 && !pointer_data.unknown)

@@ -24,6 +24,7 @@ struct supplement {
     const char *name;      /* of the file, static */
     const char *runtime;   /* ".NET 8.0"; part of `root` */
     struct json *root;     /* free with supplement_deinit */
+    int missing_pointers;  /* the array lacks this many of those that were added, the last ones */
     bool of_other_version; /* a servicing version whose array of pointers is not known: its pointers are not used */
 };
 
