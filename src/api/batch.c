@@ -6,9 +6,11 @@
 #include "util/sized.h"
 
 enum {
-    MANY = 32,    /* addresses: a call with so many or more uses indexes */
-    CHUNK = 512,  /* addresses of a running process whose answers are checked together */
-    FETCHED = 32, /* records that are on their way to the cache together */
+    MANY = 32,        /* addresses: a call with so many or more uses indexes */
+    MANY_PLACES = 64, /* addresses that need so many mappings of a process that it is faster to list all */
+    CHUNK = 1024,     /* addresses of a running process whose answers are checked together */
+    FETCHED = 32,     /* records that are on their way to the cache together */
+    AHEAD = 16,       /* the record of the item that comes this many later is fetched */
 };
 
 /* The caller's array. The struct of another version of its header has another size. */
@@ -54,32 +56,59 @@ struct running_batch {
     bool many;
     struct answer_array ret;
     bool failed;                        /* an answer is an error */
-    size_t begin, end, fetched;         /* the chunk; the end of what was fetched of it */
-    struct method_record *known[CHUNK]; /* of the fetched items: the record that the index had, or NULL */
+    size_t begin, end;                  /* the chunk */
+    struct method_record *known[CHUNK]; /* of its items: the record that the index has, or NULL */
 };
 
-/* Finds the records of the next items. They are seldom in the cache: the processor fetches them all meanwhile. */
-static void fetch_known(struct cdacq_session *session, struct running_batch *batch)
+/* Finds the records that the index has for the chunk. */
+static void find_known(struct cdacq_session *session, struct running_batch *batch)
 {
-    uint64_t addresses[RECORD_INDEX_BATCH] = {0};
-    size_t count = MIN(batch->end - batch->fetched, (size_t)RECORD_INDEX_BATCH);
-    struct method_record **records = &batch->known[batch->fetched - batch->begin];
+    memset(batch->known, 0, sizeof batch->known);
+    for (size_t from = batch->begin, count; batch->many && from < batch->end; from += count) {
+        uint64_t addresses[RECORD_INDEX_BATCH] = {0};
+        count = MIN(batch->end - from, (size_t)RECORD_INDEX_BATCH);
+        for (size_t i = 0; i < count; i++)
+            addresses[i] = session_address(session, batch->ips[from + i]);
+        record_index_find_batch(&session->formed, addresses, count, &batch->known[from - batch->begin]);
+    }
+}
+
+/* An item whose record has to be formed. */
+struct new_item {
+    uint64_t ip;
+    size_t item;
+};
+
+static int compare_new_items(const void *a, const void *b)
+{
+    const struct new_item *x = a, *y = b;
+    return x->ip < y->ip ? -1 : x->ip > y->ip;
+}
+
+/*
+ * Lists the items of the chunk: those with a record, then the others by address, because methods that are near each
+ * other rest on the same memory.
+ */
+static void list_items(const struct running_batch *batch, size_t *ret)
+{
+    struct new_item items[CHUNK];
+    size_t count = 0;
+    for (size_t i = batch->begin; i < batch->end; i++)
+        if (batch->known[i - batch->begin])
+            *ret++ = i;
+        else
+            items[count++] = (struct new_item){batch->ips[i], i};
+    qsort(items, count, sizeof *items, compare_new_items);
     for (size_t i = 0; i < count; i++)
-        addresses[i] = session_address(session, batch->ips[batch->fetched + i]);
-    record_index_find_batch(&session->formed, addresses, count, records);
-    for (size_t i = 0; i < count; i++)
-        prefetch_record(records[i]);
-    batch->fetched += count;
+        *ret++ = items[i].item;
 }
 
 static void form_answer(struct cdacq_session *session, void *context, size_t i)
 {
     struct running_batch *batch = context;
     struct cdacq_method own, *to = batch->ret.stride == sizeof own ? &batch->ret.items[i] : &own;
-    if (batch->many && i >= batch->fetched)
-        fetch_known(session, batch);
-    session_look_up_singly(session, batch->ips[i], batch->many, batch->many ? batch->known[i - batch->begin] : NULL,
-                           to);
+    prefetch_record(i + AHEAD < batch->end ? batch->known[i + AHEAD - batch->begin] : NULL);
+    session_look_up_singly(session, batch->ips[i], batch->many, batch->known[i - batch->begin], to);
     session_keep_error(session, to);
     batch->failed |= to->answer == CDACQ_ANSWER_ERROR;
     if (to == &own)
@@ -92,16 +121,18 @@ static enum cdacq_status running_answers(struct cdacq_session *session, const ui
 {
     struct running_batch batch;
     size_t items[CHUNK];
+    if (count >= MANY_PLACES)
+        (void)target_list_mappings(session->target->target, NULL);
     batch.ips = ips;
     batch.many = count >= MANY;
     batch.ret = ret;
     for (size_t from = 0; from < count; from += CHUNK) {
         size_t n = MIN(count - from, (size_t)CHUNK);
-        for (size_t i = 0; i < n; i++)
-            items[i] = from + i;
         batch.failed = false;
-        batch.begin = batch.fetched = from;
+        batch.begin = from;
         batch.end = from + n;
+        find_known(session, &batch);
+        list_items(&batch, items);
         size_t changed = session_form_items(session, form_answer, &batch, items, n);
         if ((changed || batch.failed) && target_check_gone(session->target->target, 0, err) < 0) {
             end_answers(session, ips, from, count, ret);

@@ -16,7 +16,7 @@
 #include "util/clock.h"
 
 enum {
-    BATCH = 512,                    /* these answers fit the processor's cache */
+    BATCH = 1024,                   /* these answers fit the processor's cache */
     AHEAD = 8,                      /* a name is fetched this many answers before it is written */
     SESSION_MAX = 32 * 1024 * 1024, /* bytes of strings: a process may make new methods for days */
 };
