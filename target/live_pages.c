@@ -35,6 +35,7 @@ static struct live_slab *add_slab(struct live_pages *pages, size_t size)
     void *bytes = slab ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
     if (bytes == MAP_FAILED) {
         free(slab);
+        pages->error = ENOMEM;
         return NULL;
     }
     (void)madvise(bytes, size, MADV_HUGEPAGE);

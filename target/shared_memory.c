@@ -76,7 +76,6 @@ void shared_memory_open(int pid, int maps, uint64_t device, uint64_t inode, stru
         return;
     *ret = (struct shared_memory){bytes, size, device, inode};
     (void)madvise(bytes, size, MADV_DONTDUMP);
-    (void)madvise(bytes, size, MADV_DONTFORK);
     (void)munlock(bytes, size); /* a program that locks all its memory (mlockall) must not fill the holes of the file */
     if (mprotect(bytes, size, PROT_READ) < 0)
         shared_memory_close(ret);

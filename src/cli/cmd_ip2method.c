@@ -13,6 +13,7 @@
 #include "src/cli/memory.h"
 #include "src/cli/output.h"
 #include "src/cli/places.h"
+#include "src/cli/shared_batch.h"
 #include "util/clock.h"
 
 enum {
@@ -26,10 +27,11 @@ struct work {
     struct cdacq_session *session;
     struct cdacq_session *own; /* the same, if it is not the first one */
     bool is_process;
-    bool stopped;   /* there can be no more answers */
-    bool ended;     /* the process has; the rest of the answers say so */
-    bool found;     /* an answer that is no error */
-    bool stops;     /* --stop: it is stopped for each batch */
+    bool stopped; /* there can be no more answers */
+    bool ended;   /* the process has; the rest of the answers say so */
+    bool found;   /* an answer that is no error */
+    bool stops;   /* --stop: it is stopped for each batch */
+    struct second_process second;
     uint64_t asked; /* the second (of monotonic_ns) in which the question about a running process began */
     struct output out;
     struct answers answers;
@@ -70,21 +72,33 @@ static void begin_question(void *context)
     cdacq_target_refresh(work->target, NULL);
 }
 
+static void begin_batch(struct work *work)
+{
+    uint64_t now = seconds_now();
+    if (!work->stops && now > work->asked)
+        begin_question(work);
+    if (work->is_process)
+        renew_session(work);
+}
+
+static void end_batch(struct work *work)
+{
+    work->done += work->pending;
+    work->pending = 0;
+    progress_step(&work->progress, work->done);
+}
+
 static void answer_pending(void *context)
 {
     struct work *work = context;
     struct cdacq_error error;
-    uint64_t now = seconds_now();
     if (!work->pending || work->stopped)
         return;
     if (work->stops && !target_stop(work->target)) {
         work->stopped = true;
         return;
     }
-    if (!work->stops && now > work->asked)
-        begin_question(work);
-    if (work->is_process)
-        renew_session(work);
+    begin_batch(work);
     work->methods->size = sizeof *work->methods;
     enum cdacq_status status = cdacq_session_methods_at(work->session, work->ips, work->pending, work->methods, &error);
     if (work->stops)
@@ -103,9 +117,29 @@ static void answer_pending(void *context)
         if (work->methods[i].answer == CDACQ_ANSWER_ERROR)
             complain_of_answer(work, &work->methods[i]);
     }
-    work->done += work->pending;
-    work->pending = 0;
-    progress_step(&work->progress, work->done);
+    end_batch(work);
+}
+
+/*
+ * Answers when there are no more addresses for now. Two processes of the tool share the first ones. If more followed,
+ * the names that the second one has formed would have to be formed again.
+ */
+static void answer_waiting(void *context)
+{
+    struct work *work = context;
+    bool may_share = work->is_process && !work->stops && !work->stopped && !work->done && !work->out.is_terminal;
+    if (!may_share || work->pending < SHARED_BATCH_MIN) {
+        answer_pending(work);
+        return;
+    }
+    begin_batch(work);
+    if (!shared_batch_answer(&work->second, work->target, work->session, work->ips, work->pending, work->methods,
+                             &work->answers)) {
+        answer_pending(work);
+        return;
+    }
+    work->found = true;
+    end_batch(work);
 }
 
 static void ask(void *context, uint64_t ip)
@@ -163,7 +197,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
         .other = &places,
         .take = ask,
         .take_bad = answer_bad,
-        .pause = answer_pending,
+        .pause = answer_waiting,
         .out = &work->out,
         .more = begin_question,
         .stopped = &work->stopped,
@@ -177,6 +211,7 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     ok &= !work->ended || work->found;
     tell_of_answers(work);
     ok = output_close(&work->out) && ok;
+    second_process_end(&work->second);
     answers_deinit(&work->answers);
     cdacq_session_destroy(work->own);
     free(work->methods);

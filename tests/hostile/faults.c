@@ -146,6 +146,8 @@ WRAP(int, symlinkat, -1, ENOSPC, (const char *to, int fd, const char *path), (to
 WRAP(int, mkdir, -1, ENOSPC, (const char *path, mode_t mode), (path, mode))
 WRAP(int, mkdirat, -1, ENOSPC, (int fd, const char *path, mode_t mode), (fd, path, mode))
 WRAP(int, dup, -1, EMFILE, (int fd), (fd))
+WRAP(int, dup2, -1, EBUSY, (int fd, int wanted), (fd, wanted))
+WRAP(pid_t, fork, -1, EAGAIN, (void), ())
 WRAP(int, fchmod, -1, EPERM, (int fd, mode_t mode), (fd, mode))
 WRAP(int, close, -1, EIO, (int fd), (fd))
 WRAP(ssize_t, process_vm_readv, -1, EFAULT,

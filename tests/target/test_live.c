@@ -508,6 +508,26 @@ START_TEST(shared_memory_is_read_in_place)
 }
 END_TEST
 
+/* A process that was forked has the target as it was, and can go on to read. */
+START_TEST(shared_memory_is_read_after_a_fork)
+{
+    int status;
+    open_self();
+    ck_assert_int_eq(read_shared(), kernel_has_map_queries());
+    pid_t forked = fork();
+    ck_assert_int_ge(forked, 0);
+    if (!forked) {
+        begin_question();
+        for (uint32_t i = 0; i < SHARED_PAGES; i++)
+            if (read_u32(&own.reader, (uintptr_t)own.bytes + i * 4096 + 8) != i * 4096 + 8)
+                _exit(1);
+        _exit(!is_unchanged());
+    }
+    ck_assert_int_eq(waitpid(forked, &status, 0), forked);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 /* Another part of the file that holds the same is mapped in its place, all of it or only some pages. */
 START_TEST(shared_memory_that_moves_has_changed)
 {
@@ -1492,6 +1512,7 @@ static Suite *suite(void)
     TCase *shared_tests = tcase_create("shared");
     tcase_add_checked_fixture(shared_tests, setup_shared, teardown_shared);
     tcase_add_test(shared_tests, shared_memory_is_read_in_place);
+    tcase_add_test(shared_tests, shared_memory_is_read_after_a_fork);
     tcase_add_loop_test(shared_tests, shared_memory_that_moves_has_changed, 0, 2);
     tcase_add_loop_test(shared_tests, shared_memory_that_becomes_private, 0, 2);
     tcase_add_loop_test(shared_tests, shared_memory_is_not_always_mapped, 0, 3);
