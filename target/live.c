@@ -8,6 +8,7 @@
 #include "util/error.h"
 #include "util/file.h"
 #include "formats/elf.h"
+#include "target/link_map.h"
 #include "target/live_mappings.h"
 #include "target/live_pages.h"
 #include "target/mapped_files.h"
@@ -31,6 +32,9 @@ struct live {
     struct live_pages pages;
     struct span recent[RECENT]; /* of the question, found by the page of the address: reads alternate between pages */
     struct live_mappings mappings;
+    struct program_headers program;         /* the count is 0 if they are not known */
+    uint64_t libraries[LINK_MAP_FOUND_MAX]; /* that were last looked for, as the dynamic linker has them */
+    size_t library_count;
     struct mapped_file *shared_file; /* the first memfd that was needed, which is the runtime's; NULL until then */
     struct shared_memory shared;     /* its contents, mapped */
     struct span recent_shared[RECENT_SHARED]; /* its mappings, found by the address that was read */
@@ -310,7 +314,24 @@ static const struct mapping *live_mapping_at(struct target *target, uint64_t add
 static const struct mapping *live_next_loaded(struct target *target, bool (*accepts)(const char *path),
                                               uint64_t *position)
 {
-    return live_mappings_next_loaded(&live_of(target)->mappings, accepts, position);
+    struct live *live = live_of(target);
+    if (!*position)
+        live->library_count = link_map_find(&live->pages, &live->program, accepts, live->libraries);
+    if (!live->library_count)
+        return live_mappings_next_loaded(&live->mappings, accepts, position);
+    for (size_t i = 0; i < live->library_count; i++) {
+        uint64_t base = live->libraries[i];
+        if (base < *position)
+            continue;
+        const struct mapping *first = live_mappings_at(&live->mappings, base);
+        if (first && first->begin == base && !first->offset && accepts(first->path)) {
+            *position = base + 1;
+            return first;
+        }
+        (void)live_list_mappings(target); /* the list of the dynamic linker is not true */
+        return NULL;
+    }
+    return NULL;
 }
 
 static enum cdacq_status live_stop(struct target *target, bool as_core, struct cdacq_error *err)
@@ -379,9 +400,10 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
     return CDACQ_OK;
 }
 
-/* Sets the ELF machine and the address of the vdso, from the program's header and its auxiliary vector. */
-static void read_program(struct target *target)
+/* Reads the program's header and its auxiliary vector. */
+static void read_program(struct live *live)
 {
+    struct target *target = &live->base;
     char path[64], auxv[1024];
     struct elf_class elf;
     uint8_t bytes[ELF_RECORD_MAX];
@@ -392,6 +414,11 @@ static void read_program(struct target *target)
     target->elf_machine = elf_header_at(elf, bytes).machine;
     size_t size = read_proc_file(target->pid, "auxv", auxv, sizeof auxv);
     target->vdso = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_SYSINFO_EHDR);
+    live->program = (struct program_headers){
+        .elf = elf,
+        .address = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_PHDR),
+        .count = core_auxv_value(elf, (const uint8_t *)auxv, size, AT_PHNUM),
+    };
 }
 
 enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,
@@ -413,7 +440,7 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     if (status >= 0 && record && !(live->base.recording = calloc(1, sizeof *live->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0) {
-        read_program(&live->base);
+        read_program(live);
         status = check_readable(live, err);
     }
     if (status < 0) {

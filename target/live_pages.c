@@ -189,6 +189,13 @@ bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, str
     return true;
 }
 
+size_t live_pages_peek(struct live_pages *pages, uint64_t address, void *buffer, size_t size)
+{
+    struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
+    ssize_t n = size ? read_parts(pages, &local, 1, &remote, 1) : 0;
+    return n < 0 ? 0 : (size_t)n;
+}
+
 /* ---- Reading again ---- */
 
 /* A part of a logged read that lies in one page. */

@@ -67,6 +67,9 @@ void live_pages_trim(struct live_pages *pages);
 /* The span around `address` as the question `now` has it. False if the byte is missing. Valid until live_pages_trim. */
 bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, struct span *ret);
 
+/* Reads memory as it is now, and keeps nothing. Returns the number of bytes before the first one that is missing. */
+size_t live_pages_peek(struct live_pages *pages, uint64_t address, void *buffer, size_t size);
+
 /*
  * Reads again what the question `now` has read, from the log's item `from` on. True if all of it is the same: there was
  * a moment between the last of the first reads and the first of these at which the process held all of it. False also

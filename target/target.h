@@ -210,8 +210,9 @@ enum cdacq_status target_check_gone(struct target *target, uint64_t address, str
 const struct mapping *target_mapping_at(struct target *target, uint64_t address);
 
 /*
- * While `partial`: the next mapping, from *position on, of the beginning of a file that has executable mappings and
- * whose path `accepts`; *position, first 0, is moved on. NULL: there is no more, or all mappings are listed now.
+ * While `partial`: the next mapping, from *position on, of the beginning of a library that is loaded and whose path
+ * `accepts`; *position, first 0, is moved on. Other files with executable mappings may be among them. NULL: there is no
+ * more, or all mappings are listed now.
  */
 const struct mapping *target_next_loaded(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
 

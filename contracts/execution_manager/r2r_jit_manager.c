@@ -99,6 +99,14 @@ static bool find_prepared(const struct r2r_image *image, struct field_reader *re
     return !reader_failed(&reader->raw);
 }
 
+/* Whether the tables were read without failure. If not, a look-up first tries without them. */
+static bool has_tables(const struct r2r_image *image)
+{
+    const struct r2r_entries *entries =
+        atomic_load_explicit(&((struct r2r_image *)(uintptr_t)image)->entries, memory_order_acquire);
+    return entries && entries->failure.status >= 0;
+}
+
 static bool find_in(const struct r2r_image *image, struct field_reader *reader, uint64_t ip, struct code_block *ret)
 {
     uint64_t relative = ip - image->base;
@@ -122,8 +130,8 @@ static bool find_in(const struct r2r_image *image, struct field_reader *reader, 
     uint32_t hot = function;
     if (cold && !hot_cold_hot_of(&image->hot_cold, function, &hot))
         return false;
-    /* Also if the tables were read before: an answer does not depend on that. */
-    if (!image->hot_cold.pair_count && find_prepared(image, reader, function, (uint32_t)relative, ret)) {
+    if (!has_tables(image) && !image->hot_cold.pair_count &&
+        find_prepared(image, reader, function, (uint32_t)relative, ret)) {
         set_address(ret, ip, false);
         return true;
     }

@@ -28,11 +28,11 @@ def one_processor():
 
 def addresses(count):
     """
-    In and after methods, in no order; some of them are there twice. The process has zeros in place of much of its
-    images, so that their tables contradict what the runtime has of prepared methods.
+    In and after JIT-compiled methods, in no order; some of them are there twice. (The process has zeros in place of
+    most of its images, and then the answers depend on what is asked before.)
     """
     methods = subprocess.run([TOOL, "methods", str(CORE)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
-    starts = [int(line.split()[0], 16) for line in methods.splitlines()]
+    starts = [int(line.split()[0], 16) for line in methods.splitlines() if b" [jit" in line]
     draw = random.Random(13)
     return [draw.choice(starts) + draw.randrange(40) for _ in range(count)]
 

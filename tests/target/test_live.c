@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -939,23 +940,62 @@ START_TEST(one_by_one_or_listed)
 }
 END_TEST
 
-static bool is_program_or_library(const char *path)
+static bool is_program(const char *path)
 {
-    return strstr(path, "test_live") || strstr(path, ".so");
+    return strstr(path, "test_live");
 }
 
-/* Those with code are met, each once, from an address on. */
+static bool is_program_or_library(const char *path)
+{
+    return is_program(path) || (strstr(path, ".so") && !strstr(path, "vdso"));
+}
+
+/* That of the dynamic linker. The symbol _r_debug may be a copy in the program. */
+static struct r_debug *debug(void)
+{
+    for (ElfW(Dyn) *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_DEBUG)
+            return (struct r_debug *)entry->d_un.d_ptr;
+    ck_abort_msg("a program without DT_DEBUG");
+}
+
+/* What is wrong with the dynamic linker's list. */
+enum { LIST_WHOLE, LIST_CHANGING, LIST_CYCLIC, LIST_LOST, LIST_STATES };
+
+static void write_memory(const volatile void *to, const void *bytes, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", child);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(pwrite(fd, bytes, size, (off_t)(uintptr_t)to), (ssize_t)size);
+    close(fd);
+}
+
+static void damage_list(int how)
+{
+    struct link_map *lost = (void *)8, *first = debug()->r_map;
+    int state = RT_ADD;
+    if (how == LIST_CHANGING)
+        write_memory(&debug()->r_state, &state, sizeof state);
+    else if (how == LIST_CYCLIC)
+        write_memory(&first->l_next->l_next, &first, sizeof first);
+    else if (how == LIST_LOST)
+        write_memory(&debug()->r_map, &lost, sizeof lost);
+}
+
+/* Libraries are met, each once, from an address on; without the dynamic linker's list, all files with code are. */
 START_TEST(files_with_code)
 {
     start_with_files("without-code.so");
+    damage_list(_i);
     open_live(false);
     list_if(true);
     struct target *listed = target;
     open_live(false);
     uint64_t position = 0, last = 0;
-    unsigned count = 0, expected = 0;
+    unsigned libraries = 0, programs = 0, expected = 0;
     ck_assert_ptr_null(target_next_loaded(listed, is_program_or_library, &position)); /* the list is complete */
-    for (const struct mapping *found; (found = target_next_loaded(target, is_program_or_library, &position)); count++) {
+    for (const struct mapping *found; (found = target_next_loaded(target, is_program_or_library, &position));) {
         const struct mapping *same = target_mapping_at(listed, found->begin);
         ck_assert(same && same->begin == found->begin && !same->offset && !found->offset);
         ck_assert_str_eq(found->path, same->path);
@@ -963,18 +1003,39 @@ START_TEST(files_with_code)
         last = found->begin;
         uint64_t from = found->begin;
         ck_assert_uint_eq(target_next_loaded(target, is_program_or_library, &from)->begin, found->begin);
+        *(is_program(found->path) ? &programs : &libraries) += 1;
     }
     const char *path = "";
     for (size_t i = 0; i < listed->mapping_count; i++) {
         const struct mapping *mapping = &listed->mappings[i];
-        if (!mapping->may_execute || !is_program_or_library(mapping->path) || strcmp(mapping->path, path) == 0)
+        if (!mapping->may_execute || !is_program_or_library(mapping->path) || is_program(mapping->path) ||
+            strcmp(mapping->path, path) == 0)
             continue;
         path = mapping->path;
         expected++;
     }
-    ck_assert_uint_ge(expected, 3); /* the program, libc, the dynamic loader */
-    ck_assert_uint_eq(count, kernel_has_map_queries() ? expected : 0);
+    ck_assert_uint_ge(expected, 2); /* libc, the dynamic loader */
+    ck_assert_uint_eq(libraries, kernel_has_map_queries() ? expected : 0);
+    ck_assert_uint_le(programs, 1);
+    if (_i != LIST_WHOLE)
+        ck_assert_uint_eq(programs, kernel_has_map_queries());
     target_destroy(listed);
+}
+END_TEST
+
+/* A file that the dynamic linker has at an address at which the kernel has none: all mappings are listed. */
+START_TEST(a_list_that_is_not_true)
+{
+    uint64_t position = 0;
+    ElfW(Addr) wrong = (uintptr_t)&variable;
+    start_with_files("mapped");
+    for (struct link_map *map = debug()->r_map; map; map = map->l_next)
+        if (is_program_or_library(map->l_name))
+            write_memory(&map->l_addr, &wrong, sizeof wrong);
+    open_live(false);
+    while (target_next_loaded(target, is_program_or_library, &position))
+        ;
+    ck_assert_ptr_nonnull(target_mapping_at(target, (uintptr_t)&constant));
 }
 END_TEST
 
@@ -1467,8 +1528,8 @@ static Suite *suite(void)
         many_scattered_reads_are_compared,
     };
     const TTest *const tests[] = {
-        records_when_asked,   reads_its_own_process, a_deleted_file_is_not_opened,
-        one_by_one_or_listed, files_with_code,       many_mappings,
+        records_when_asked,   reads_its_own_process,   a_deleted_file_is_not_opened,
+        one_by_one_or_listed, a_list_that_is_not_true, many_mappings,
     };
     const TTest *const failure_tests[] = {
         opening_leaves_outputs_alone_on_failure,
@@ -1508,6 +1569,7 @@ static Suite *suite(void)
         tcase_add_loop_test(tc, reading_tests[i], 0, vm_readv_error_count());
     tcase_add_loop_test(tc, mappings_as_the_kernel_reports_them, 0, 2);
     tcase_add_loop_test(tc, mappings_are_listed_again, 0, 2);
+    tcase_add_loop_test(tc, files_with_code, 0, LIST_STATES);
     suite_add_tcase(s, tc);
     TCase *shared_tests = tcase_create("shared");
     tcase_add_checked_fixture(shared_tests, setup_shared, teardown_shared);
