@@ -541,12 +541,39 @@ def added_code():
             for _ in range(1 + seed))
 
 
+def link_maps():
+    """For fuzz_link_map: program headers, a dynamic section, struct r_debug and libraries; ADDRESS marks addresses."""
+    def at(offset):
+        return 0xADD4E55E << 32 | offset
+
+    def memory(libraries, state=0, tag=21, last=0):
+        headers = struct.pack("<IIQQQQQQ", 6, 4, 64, 0, 0, 0, 0, 8) + struct.pack("<IIQQQQQQ", 2, 6, 0, 0x80, 0, 0, 0, 8)
+        dynamic = struct.pack("<QQQQQQ", 1, 1, tag, at(0xC0), 0, 0)
+        data = (headers.ljust(0x80, b"\0") + dynamic).ljust(0xC0, b"\0")
+        data += struct.pack("<QQQQQ", 1, at(0x100), 0, state, 0)
+        data = data.ljust(0x100, b"\0")
+        for i, (address, name) in enumerate(libraries):
+            following = at(0x100 + 64 * (i + 1)) if i + 1 < len(libraries) else last
+            data += struct.pack("<QQQQ", address, at(0x100 + 64 * i + 40), 0, following) + bytes(8) + name.ljust(24, b"\0")
+        return b"\2" + data
+
+    three = [(0x5000, b"a.so"), (0x1000, b"b.so"), (0x2000, b"another.so")]
+    yield "whole", memory(three)
+    yield "changing", memory(three, state=1)
+    yield "cyclic", memory(three, last=at(0x100))
+    yield "lost", memory(three, last=8)
+    yield "no-debug", memory(three, tag=22)
+    yield "many", memory([(0x1000 * i, b"a") for i in range(9)])
+    yield "long-name", memory([(0x1000, b"a" * 24)] * 40)
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
         ("fuzz_json", texts()),
         ("fuzz_unwind_info", unwinds()),
         ("fuzz_entry", entries()),
+        ("fuzz_link_map", link_maps()),
         ("fuzz_jitdump", jitdumps()),
         ("fuzz_perf_map", perf_maps()),
         ("fuzz_debug_info", debug_infos()),
