@@ -71,6 +71,13 @@ static void find_path_version(const char *path, char *ret, size_t size)
     copy_version(ret, size, folder, (size_t)(base - 1 - folder));
 }
 
+void runtime_version_of_path(const char *path, char ret[16])
+{
+    char version[32];
+    find_path_version(path, version, sizeof version);
+    copy_release(ret, version);
+}
+
 void runtime_version_find(const struct runtime *runtime, struct runtime_version *ret)
 {
     struct runtime_version version = {0};

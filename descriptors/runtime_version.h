@@ -16,4 +16,7 @@ struct runtime_version {
 
 void runtime_version_find(const struct runtime *runtime, struct runtime_version *ret);
 
+/* The release ("10.0") that the folder of a runtime is named after; "" if its name is no version. */
+void runtime_version_of_path(const char *path, char ret[16]);
+
 #endif

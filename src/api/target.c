@@ -201,11 +201,19 @@ static enum cdacq_status select_runtime(struct cdacq_target *target, unsigned nu
 static enum cdacq_status find_supplement(struct runtime *runtime, struct cdacq_error *err)
 {
     struct runtime_version version;
+    char by_path[sizeof version.release];
     if (!runtime->has_image)
         return CDACQ_OK;
     enum cdacq_status status = supplement_find(&runtime->image, NULL, &runtime->supplement, err);
     if (status < 0 || runtime->supplement.root || !runtime->descriptor_address)
         return status;
+    runtime_version_of_path(runtime->image.path, by_path);
+    if (by_path[0]) { /* of a release that needs none, the image is not searched for its version: it has 6 MB */
+        status = supplement_find(&runtime->image, by_path, &runtime->supplement, err);
+        if (status < 0 || !runtime->supplement.root)
+            return status;
+        supplement_deinit(&runtime->supplement);
+    }
     runtime_version_find(runtime, &version);
     return version.of_image[0] ? supplement_find(&runtime->image, version.of_image, &runtime->supplement, err)
                                : CDACQ_OK;

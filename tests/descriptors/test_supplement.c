@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "descriptors/embedded.h"
+#include "descriptors/runtime_version.h"
 #include "target/memory.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
@@ -117,6 +118,24 @@ START_TEST(a_later_servicing_version)
 }
 END_TEST
 
+START_TEST(releases_of_folders)
+{
+    static const char *const cases[][2] = {
+        {"/usr/share/dotnet/shared/Microsoft.NETCore.App/11.0.2/libcoreclr.so", "11.0"},
+        {"/x/10.0.0-preview.4/libcoreclr.so", "10.0"},
+        {"/app/libcoreclr.so", ""},
+        {"/app/8/libcoreclr.so", ""},
+        {"libcoreclr.so", ""},
+        {"/libcoreclr.so", ""},
+        {"", ""}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char release[16];
+        runtime_version_of_path(cases[i][0], release);
+        ck_assert_str_eq(release, cases[i][1]);
+    }
+}
+END_TEST
+
 /* What an older table lacks is used by nothing. */
 START_TEST(added_pointers_are_not_referred_to)
 {
@@ -151,6 +170,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, tables_of_servicing_versions, 0, 3);
     tcase_add_loop_test(tcase, other_tables, 0, 4);
     tcase_add_test(tcase, a_later_servicing_version);
+    tcase_add_test(tcase, releases_of_folders);
     tcase_add_test(tcase, added_pointers_are_not_referred_to);
     suite_add_tcase(suite, tcase);
     return suite;
