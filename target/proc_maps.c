@@ -89,7 +89,7 @@ int proc_maps_begin(int file, bool executable, struct proc_maps *ret)
     ret->queries = !problem || problem == ENOENT || problem == ESRCH;
     if (ret->queries)
         return problem == ESRCH ? ESRCH : 0;
-    ret->text = lseek(file, 0, SEEK_SET) < 0 ? NULL : file_read_all(file, TEXT_MAX, &length);
+    ret->text = file_read_all(file, TEXT_MAX, &length);
     ret->rest = ret->text;
     return !ret->text ? errno : !length ? ESRCH : 0;
 }

@@ -86,7 +86,7 @@ char *file_read_all(int fd, size_t most, size_t *ret_length)
             errno = ENOMEM;
             break;
         }
-        ssize_t n = read(fd, text.items + text.count, text.capacity - text.count - 1);
+        ssize_t n = pread(fd, text.items + text.count, text.capacity - text.count - 1, (off_t)text.count);
         if (n < 0 && errno == EINTR)
             continue;
         if (n == 0) {

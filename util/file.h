@@ -34,8 +34,9 @@ size_t file_read_sparse_at(int fd, uint64_t offset, void *zeroed, size_t size);
 size_t file_read_text(int folder, const char *path, char *ret, size_t size);
 
 /*
- * Reads to the end of a file whose size fstat() may not know, such as one in /proc. The caller frees the result, which
- * has *ret_length bytes and a NUL. NULL with errno set on failure; EFBIG: the file has more than `most` bytes.
+ * Reads a whole file whose size fstat() may not know, such as one in /proc. Its offset has no effect and stays: another
+ * process may share it. The caller frees the result, which has *ret_length bytes and a NUL. NULL with errno set on
+ * failure; EFBIG: the file has more than `most` bytes.
  */
 char *file_read_all(int fd, size_t most, size_t *ret_length);
 

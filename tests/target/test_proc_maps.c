@@ -202,6 +202,18 @@ START_TEST(lines_of_text)
 }
 END_TEST
 
+/* A process that was forked has the same offset, and may list the mappings at the same time. */
+START_TEST(the_offset_of_the_file_stays)
+{
+    static const char text[] = "1000-2000 r-xp 00003000 fd:01 77 /a\n";
+    file = text_file(text, sizeof text - 1);
+    ck_assert_int_eq(lseek(file, 5, SEEK_SET), 5);
+    list(file, false, &by_text);
+    ck_assert_uint_eq(by_text.count, 1);
+    ck_assert_int_eq(lseek(file, 0, SEEK_CUR), 5);
+}
+END_TEST
+
 START_TEST(a_process_without_memory)
 {
     file = text_file("", 0);
@@ -238,6 +250,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, both_ways_list_the_same, 0, 2);
     tcase_add_test(tcase, lines_of_text);
+    tcase_add_test(tcase, the_offset_of_the_file_stays);
     tcase_add_test(tcase, a_process_without_memory);
     suite_add_tcase(s, tcase);
     return s;
