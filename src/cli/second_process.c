@@ -57,6 +57,7 @@ bool second_process_begin(struct second_process *second, second_process_write *w
     if (!has_processors() || pipe2(ends, O_CLOEXEC) < 0)
         return false;
     (void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, another process can get the id of one that has ended */
     pid_t first = getpid(), pid = fork();
     if (pid == 0)
         run(ends[1], first, write_part, context);

@@ -81,6 +81,19 @@ START_TEST(results_that_were_cut_off)
 }
 END_TEST
 
+/* The caller may ignore SIGCHLD. Another process could then get the id of one that has ended, and be killed. */
+START_TEST(its_id_is_its_own_until_the_end)
+{
+    siginfo_t info;
+    signal(SIGCHLD, SIG_IGN);
+    if (!begin_second(write_unusable, "a\n"))
+        return;
+    ck_assert_int_eq(waitid(P_PID, (id_t)second.pid, &info, WEXITED | WNOWAIT), 0);
+    ck_assert(!second_process_take(&second, &results));
+    end_second();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *all = suite_create("second_process");
@@ -88,6 +101,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tests, all_results_are_taken, 0, 3);
     tcase_add_test(tests, results_that_cannot_be_used);
     tcase_add_loop_test(tests, results_that_were_cut_off, 0, 4);
+    tcase_add_test(tests, its_id_is_its_own_until_the_end);
     suite_add_tcase(all, tests);
     return all;
 }
