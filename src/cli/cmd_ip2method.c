@@ -27,11 +27,10 @@ struct work {
     struct cdacq_session *session;
     struct cdacq_session *own; /* the same, if it is not the first one */
     bool is_process;
-    bool stopped; /* there can be no more answers */
-    bool ended;   /* the process has; the rest of the answers say so */
-    bool found;   /* an answer that is no error */
-    bool stops;   /* --stop: it is stopped for each batch */
-    struct second_process second;
+    bool stopped;   /* there can be no more answers */
+    bool ended;     /* the process has; the rest of the answers say so */
+    bool found;     /* an answer that is no error */
+    bool stops;     /* --stop: it is stopped for each batch */
     uint64_t asked; /* the second (of monotonic_ns) in which the question about a running process began */
     struct output out;
     struct answers answers;
@@ -132,14 +131,17 @@ static void answer_waiting(void *context)
         answer_pending(work);
         return;
     }
+    struct second_process second = {0};
     begin_batch(work);
-    if (!shared_batch_answer(&work->second, work->target, work->session, work->ips, work->pending, work->methods,
-                             &work->answers)) {
+    if (shared_batch_answer(&second, work->target, work->session, work->ips, work->pending, work->methods,
+                            &work->answers)) {
+        work->found = true;
+        end_batch(work);
+    } else {
         answer_pending(work);
-        return;
     }
-    work->found = true;
-    end_batch(work);
+    output_flush(&work->out); /* whoever reads the answers need not wait for the end of the other process */
+    second_process_end(&second);
 }
 
 static void ask(void *context, uint64_t ip)
@@ -211,7 +213,6 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
     ok &= !work->ended || work->found;
     tell_of_answers(work);
     ok = output_close(&work->out) && ok;
-    second_process_end(&work->second);
     answers_deinit(&work->answers);
     cdacq_session_destroy(work->own);
     free(work->methods);

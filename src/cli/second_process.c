@@ -26,7 +26,7 @@ static bool has_processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
 }
 
-/* It has nothing of the first process that others could wait for: no standard stream, and no file to remove. */
+/* It removes no file of the first process, and who waits for the end of a standard stream does not wait for it, too. */
 static bool leave_first(pid_t first)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);

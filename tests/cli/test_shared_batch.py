@@ -5,6 +5,7 @@ code are those of one process.
 import os
 import pathlib
 import random
+import select
 import subprocess
 import tempfile
 import time
@@ -24,6 +25,19 @@ PROCESSORS = os.sched_getaffinity(0)
 
 def one_processor():
     os.sched_setaffinity(0, {min(PROCESSORS)})
+
+
+def children(pid):
+    """Also zombies."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text(encoding="ascii", errors="replace")
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(text.rpartition(")")[2].split()[1]) == pid:
+            found.append(text)
+    return found
 
 
 def addresses(count):
@@ -78,6 +92,22 @@ class SharedBatch(unittest.TestCase):
         self.assert_same(self.ips[:SHARED_MIN])
         self.assert_same([self.ips[0]] * SHARED_MIN)
         self.assert_same(self.ips * 8)
+
+    def test_stream(self):
+        """When the first addresses have been answered, and others, there is nothing left of the second process."""
+        text = "".join(f"{ip:x}\n" for ip in self.ips[:SHARED_MIN]).encode()
+        self.assertLess(len(text), select.PIPE_BUF)  # one write() writes all
+        tool = subprocess.Popen([TOOL, "ip2method", str(self.process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            for _ in range(2):
+                tool.stdin.write(text)
+                tool.stdin.flush()
+                for _ in range(SHARED_MIN):
+                    tool.stdout.readline()
+            self.assertEqual(children(tool.pid), [])
+        finally:
+            tool.communicate()
+        self.assertEqual(tool.returncode, 0)
 
     def test_messages(self):
         """Of names that could not be read; of text that is no address, before, between and after the others."""
