@@ -88,7 +88,10 @@ static bool is_read(const struct live_page *page, uint64_t now)
     return page && page->question == now && !page->missing;
 }
 
-/* As process_vm_readv. There is one local buffer for all parts, or one for each. */
+/*
+ * As process_vm_readv. There is one local buffer for all parts, or one for each. When a process ends, that call fails
+ * at once, but the file has the memory until nobody else reads it, and shows only then that the process is gone.
+ */
 static ssize_t read_parts(struct live_pages *pages, const struct iovec *local, size_t local_count,
                           const struct iovec *remote, size_t count)
 {
@@ -96,7 +99,8 @@ static ssize_t read_parts(struct live_pages *pages, const struct iovec *local, s
         ssize_t n = process_vm_readv(pages->pid, local, local_count, remote, count, 0);
         if (n < 0)
             pages->error = errno;
-        pages->by_file = n < 0 && (errno == ENOSYS || errno == EPERM) && pages->memory >= 0;
+        bool unavailable = n < 0 && (errno == ENOSYS || errno == EPERM || errno == ESRCH);
+        pages->by_file = unavailable && pages->memory >= 0;
         if (!pages->by_file)
             return n;
     }
@@ -109,7 +113,7 @@ static ssize_t read_parts(struct live_pages *pages, const struct iovec *local, s
             break;
     }
     if (size == 0)
-        pages->error = EFAULT;
+        pages->error = errno ? EFAULT : ESRCH; /* at the end of the file there is no memory any more */
     return size ? (ssize_t)size : -1;
 }
 

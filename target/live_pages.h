@@ -52,7 +52,7 @@ struct live_pages {
     struct live_slab *slabs; /* the newest first */
     int pid;
     int memory;      /* /proc/PID/mem, or -1: it stays that of the program that was opened; owned by the caller */
-    bool by_file;    /* process_vm_readv is not available: `memory` is read */
+    bool by_file;    /* process_vm_readv is not available any more: `memory` is read */
     int error;       /* errno of the last read that failed; 0 if none has */
     uint64_t checks; /* counts them */
     struct checked_pages checked;

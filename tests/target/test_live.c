@@ -380,6 +380,46 @@ START_TEST(a_question_reads_anew_and_notices_changes)
 }
 END_TEST
 
+static void body_that_lends_its_memory(void)
+{
+    for (size_t i = 0; i < PAGES * 4096; i++)
+        memory[i] = (uint8_t)(i * 31 + 5);
+    if (vfork() == 0) {
+        shared->ready = 1;
+        for (int i = 0; i < 20000 && !shared->quit; i++)
+            nap(1000);
+        _exit(0);
+    }
+}
+
+/* A process that has ended has its memory for as long as others do: while they read it, or by vfork(). */
+START_TEST(memory_is_there_as_long_as_the_process_seems_to_be)
+{
+    forbid_vm_readv(vm_readv_errors[_i]);
+    map_memory();
+    start(body_that_lends_its_memory);
+    open_live(false);
+    uint64_t base = (uintptr_t)memory;
+    struct read_log log = {0};
+    struct reader reader;
+    reader_init(&reader, target, 8, false);
+    target_begin_question(target);
+    reader_forget(&reader, &log);
+    ck_assert_uint_eq(read_u8(&reader, base), 5);
+    end_child();
+    ck_assert_ptr_null(target_gone(target));
+    ck_assert_uint_eq(read_u8(&reader, base + 3 * 4096 + 1), (uint8_t)((3 * 4096 + 1) * 31 + 5));
+    ck_assert(target_unchanged(target, &log, 0));
+    shared->quit = 1;
+    await(target_gone(target));
+    ck_assert(!target_unchanged(target, &log, 0));
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_OK);
+    read_u8(&reader, base + 7 * 4096);
+    ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_IO);
+    read_log_deinit(&log);
+}
+END_TEST
+
 /* More places than one call of the kernel compares. The first has changed. */
 START_TEST(many_scattered_reads_are_compared)
 {
@@ -1525,6 +1565,7 @@ static Suite *suite(void)
         what_cannot_be_read_is_missing,
         a_page_is_read_once,
         a_question_reads_anew_and_notices_changes,
+        memory_is_there_as_long_as_the_process_seems_to_be,
         many_scattered_reads_are_compared,
     };
     const TTest *const tests[] = {
