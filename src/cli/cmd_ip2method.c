@@ -31,6 +31,7 @@ struct work {
     bool ended;     /* the process has; the rest of the answers say so */
     bool found;     /* an answer that is no error */
     bool stops;     /* --stop: it is stopped for each batch */
+    bool may_share; /* a second process can answer some of the first addresses */
     uint64_t asked; /* the second (of monotonic_ns) in which the question about a running process began */
     struct output out;
     struct answers answers;
@@ -126,8 +127,7 @@ static void answer_pending(void *context)
 static void answer_waiting(void *context)
 {
     struct work *work = context;
-    bool may_share = work->is_process && !work->stops && !work->stopped && !work->done && !work->out.is_terminal;
-    if (!may_share || work->pending < SHARED_BATCH_MIN) {
+    if (!work->may_share || work->stopped || work->done || work->pending < SHARED_BATCH_MIN) {
         answer_pending(work);
         return;
     }
@@ -189,6 +189,8 @@ static int answer_all(const struct invocation *invocation, struct cdacq_target *
         free(work);
         return EXIT_FAILED;
     }
+    work->may_share = work->is_process && !work->stops && !work->out.is_terminal &&
+                      !(invocation->options.flags & CDACQ_OPEN_DEBUGINFOD); /* which may show how much was fetched */
     answers_init(&work->answers, &work->out, invocation->json);
     progress_begin(&work->progress, "addresses", work->out.fd);
 
