@@ -26,7 +26,7 @@ static bool has_processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
 }
 
-/* It removes no file of the first process, and who waits for the end of a standard stream does not wait for it, too. */
+/* The second process removes no file of the first one, and keeps none of its standard streams open. */
 static bool leave_first(pid_t first)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
