@@ -68,11 +68,10 @@ static bool needs_message(const struct cdacq_method *method)
            (method->answer == CDACQ_ANSWER_MANAGED && answers_doubt_name(method));
 }
 
-/* Looks up what this process takes, which is [*ret_first, *ret_end) of the sorted addresses. */
-static bool look_up(const struct shared_batch *batch, bool is_second, size_t *ret_first, size_t *ret_end)
+/* Looks up addresses until none is left. False: an answer needs a message. */
+static bool look_up(const struct shared_batch *batch, bool is_second)
 {
     size_t first, count;
-    *ret_first = *ret_end = is_second ? batch->count : 0;
     while (take(batch, is_second, &first, &count)) {
         struct cdacq_method *methods = &batch->methods[first];
         methods->size = sizeof *methods;
@@ -81,20 +80,24 @@ static bool look_up(const struct shared_batch *batch, bool is_second, size_t *re
         for (size_t i = 0; i < count; i++)
             if (needs_message(&methods[i]))
                 return false;
-        *ret_first = MIN(*ret_first, first);
-        *ret_end = MAX(*ret_end, first + count);
     }
     return true;
 }
 
-/* Writes answers in the order of the batch. */
-static void write_answers(const struct shared_batch *batch, size_t first, size_t end, struct output *out)
+/* Once no address is left: whether the second process took the one at a place of the batch. */
+static bool is_of_second(const struct shared_batch *batch, size_t place)
+{
+    return batch->ranks[place] >= (uint32_t)atomic_load(batch->left);
+}
+
+/* Writes the answers of one process in the order of the batch. */
+static void write_answers(const struct shared_batch *batch, bool is_second, struct output *out)
 {
     struct output *usual = batch->answers->out;
     out->colour = usual->colour;
     batch->answers->out = out;
     for (size_t i = 0; i < batch->count; i++)
-        if (batch->ranks[i] >= first && batch->ranks[i] < end)
+        if (is_of_second(batch, i) == is_second)
             answers_write(batch->answers, &batch->methods[batch->ranks[i]]);
     batch->answers->out = usual;
 }
@@ -102,21 +105,20 @@ static void write_answers(const struct shared_batch *batch, size_t first, size_t
 static bool answer_as_second(void *context, struct output *out)
 {
     const struct shared_batch *batch = context;
-    size_t first, end;
     char bound[1];
-    if (!look_up(batch, true, &first, &end) || cdacq_target_bound_reached(batch->target, bound, sizeof bound))
+    if (!look_up(batch, true) || cdacq_target_bound_reached(batch->target, bound, sizeof bound))
         return false;
-    write_answers(batch, first, end, out);
+    write_answers(batch, true, out);
     return true;
 }
 
 /* Puts the lines of both processes, which are in order, into the order of the batch. */
-static void merge(const struct shared_batch *batch, size_t end, const struct output *own, const struct output *other)
+static void merge(const struct shared_batch *batch, const struct output *own, const struct output *other)
 {
     const char *lines[] = {own->data, other->data};
     size_t left[] = {own->length, other->length};
     for (size_t i = 0; i < batch->count; i++) {
-        bool is_other = batch->ranks[i] >= end;
+        bool is_other = is_of_second(batch, i);
         const char *line = lines[is_other], *newline = left[is_other] ? memchr(line, '\n', left[is_other]) : NULL;
         size_t length = newline ? (size_t)(newline + 1 - line) : 0;
         output_commit(batch->answers->out, put_bytes(output_reserve(batch->answers->out, length), line, length));
@@ -128,16 +130,15 @@ static void merge(const struct shared_batch *batch, size_t end, const struct out
 static bool answer_as_first(const struct shared_batch *batch, struct second_process *second)
 {
     struct output own, other;
-    size_t first, end;
-    if (!look_up(batch, false, &first, &end)) {
+    if (!look_up(batch, false)) {
         second_process_stop(second);
         return false;
     }
     output_open_memory(&own);
-    write_answers(batch, first, end, &own);
+    write_answers(batch, false, &own); /* the second process may still be at work */
     bool taken = second_process_take(second, &other);
     if (taken) {
-        merge(batch, end, &own, &other);
+        merge(batch, &own, &other);
         output_abandon(&other);
     }
     output_abandon(&own);
