@@ -63,8 +63,11 @@ struct running_batch {
 /* Finds the records that the index has for the chunk. */
 static void find_known(struct cdacq_session *session, struct running_batch *batch)
 {
-    memset(batch->known, 0, sizeof batch->known);
-    for (size_t from = batch->begin, count; batch->many && from < batch->end; from += count) {
+    if (!batch->many) {
+        memset(batch->known, 0, (batch->end - batch->begin) * sizeof *batch->known);
+        return;
+    }
+    for (size_t from = batch->begin, count; from < batch->end; from += count) {
         uint64_t addresses[RECORD_INDEX_BATCH] = {0};
         count = MIN(batch->end - from, (size_t)RECORD_INDEX_BATCH);
         for (size_t i = 0; i < count; i++)
