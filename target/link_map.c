@@ -17,17 +17,19 @@ struct library {
 /* The address of the dynamic section; 0 if it is not known. */
 static uint64_t dynamic_section(struct live_pages *pages, const struct program_headers *program)
 {
-    Elf64_Phdr segments[SEGMENTS_MAX];
-    uint64_t count = MIN(program->count, (uint64_t)SEGMENTS_MAX), bias = 0, dynamic = 0;
+    uint8_t bytes[SEGMENTS_MAX * ELF_RECORD_MAX];
+    size_t size = elf_segment_size(program->elf), count = (size_t)MIN(program->count, (uint64_t)SEGMENTS_MAX);
+    uint64_t bias = 0, dynamic = 0;
     bool has_bias = false;
-    if (live_pages_peek(pages, program->address, segments, count * sizeof *segments) < count * sizeof *segments)
+    if (live_pages_peek(pages, program->address, bytes, count * size) < count * size)
         return 0;
-    for (uint64_t i = 0; i < count; i++) {
-        if (segments[i].p_type == PT_PHDR) {
-            bias = program->address - segments[i].p_vaddr;
+    for (size_t i = 0; i < count; i++) {
+        struct elf_segment segment = elf_segment_at(program->elf, bytes + i * size);
+        if (segment.type == PT_PHDR) {
+            bias = program->address - segment.vaddr;
             has_bias = true;
-        } else if (segments[i].p_type == PT_DYNAMIC) {
-            dynamic = segments[i].p_vaddr;
+        } else if (segment.type == PT_DYNAMIC) {
+            dynamic = segment.vaddr;
         }
     }
     return has_bias && dynamic ? bias + dynamic : 0;
@@ -36,14 +38,17 @@ static uint64_t dynamic_section(struct live_pages *pages, const struct program_h
 /* The address of the first library; 0 if it is not known, or if the list is just being changed. */
 static uint64_t first_library(struct live_pages *pages, const struct program_headers *program)
 {
-    Elf64_Dyn entries[DYNAMIC_MAX];
+    uint8_t bytes[DYNAMIC_MAX * sizeof(Elf64_Dyn)];
     struct r_debug debug;
     uint64_t at = dynamic_section(pages, program);
-    size_t count = at ? live_pages_peek(pages, at, entries, sizeof entries) / sizeof *entries : 0;
-    for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
-        if (entries[i].d_tag != DT_DEBUG)
+    size_t size = elf_dynamic_size(program->elf), read = at ? live_pages_peek(pages, at, bytes, sizeof bytes) : 0;
+    for (size_t i = 0; i < read / size; i++) {
+        struct elf_dynamic entry = elf_dynamic_at(program->elf, bytes + i * size);
+        if (entry.tag == DT_NULL)
+            return 0;
+        if (entry.tag != DT_DEBUG)
             continue;
-        bool is_whole = live_pages_peek(pages, entries[i].d_un.d_val, &debug, sizeof debug) == sizeof debug;
+        bool is_whole = live_pages_peek(pages, entry.value, &debug, sizeof debug) == sizeof debug;
         return is_whole && debug.r_state == RT_CONSISTENT ? (uintptr_t)debug.r_map : 0;
     }
     return 0;

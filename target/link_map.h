@@ -20,8 +20,8 @@ enum { LINK_MAP_FOUND_MAX = 8 };
 
 /*
  * Stores the load addresses, in ascending order, of the libraries whose name `accepts`, up to LINK_MAP_FOUND_MAX.
- * Returns their number; 0 also if the list is damaged or is just being changed, or if there are more of them, and for
- * a process of another kind than 64-bit little-endian.
+ * Returns their number; 0 also if the list is damaged or is just being changed, if there are more of them, or unless
+ * the process and this program both have 64 bits and the same byte order.
  */
 size_t link_map_find(struct live_pages *pages, const struct program_headers *program, bool (*accepts)(const char *name),
                      uint64_t ret[LINK_MAP_FOUND_MAX]);

@@ -319,18 +319,18 @@ static const struct mapping *live_next_loaded(struct target *target, bool (*acce
         live->library_count = link_map_find(&live->pages, &live->program, accepts, live->libraries);
     if (!live->library_count)
         return live_mappings_next_loaded(&live->mappings, accepts, position);
-    for (size_t i = 0; i < live->library_count; i++) {
-        uint64_t base = live->libraries[i];
-        if (base < *position)
-            continue;
-        const struct mapping *first = live_mappings_at(&live->mappings, base);
-        if (first && first->begin == base && !first->offset && accepts(first->path)) {
-            *position = base + 1;
-            return first;
-        }
-        (void)live_list_mappings(target); /* the list of the dynamic linker is not true */
+    size_t i = 0;
+    while (i < live->library_count && live->libraries[i] < *position)
+        i++;
+    if (i == live->library_count)
         return NULL;
+    uint64_t base = live->libraries[i];
+    const struct mapping *first = live_mappings_at(&live->mappings, base);
+    if (first && first->begin == base && !first->offset && accepts(first->path)) {
+        *position = base + 1;
+        return first;
     }
+    (void)live_list_mappings(target); /* the list of the dynamic linker is not true */
     return NULL;
 }
 
