@@ -102,7 +102,7 @@ void runtimes_deinit(struct runtimes *runtimes)
 
 enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err)
 {
-    struct runtimes runtimes = {.items = calloc(RUNTIME_MAX, sizeof *runtimes.items)};
+    struct runtimes runtimes = {.items = malloc(RUNTIME_MAX * sizeof *runtimes.items)}; /* most stay untouched */
     if (!runtimes.items)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     unsigned probes = 0;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "util/binary_search.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
@@ -18,15 +19,23 @@
 
 DEFINE_VECTOR(mapping_list, struct mapping);
 
-/* The mapping around an address among those that were listed or found one by one. NULL: none is known. */
+/* The number of parts found one by one that begin at or below an address. */
+static size_t found_up_to(const struct live_mappings *mappings, uint64_t address)
+{
+    return lower_bound(i, mappings->found_count, mappings->found[mappings->order[i]].begin <= address);
+}
+
+/*
+ * What is known to be mapped around an address, from the list or found one by one; without a file, if none is mapped
+ * there. NULL: nothing is known.
+ */
 static const struct mapping *known_at(const struct live_mappings *mappings, uint64_t address)
 {
     if (!mappings->target->partial)
         return target_mapping_at(mappings->target, address);
-    for (size_t i = mappings->found_count; i-- > 0;)
-        if (address >= mappings->found[i].begin && address < mappings->found[i].end)
-            return &mappings->found[i];
-    return NULL;
+    size_t after = found_up_to(mappings, address);
+    const struct mapping *known = after ? &mappings->found[mappings->order[after - 1]] : NULL;
+    return known && address < known->end ? known : NULL;
 }
 
 static struct file_number number_of(struct mapped_file *const *file)
@@ -246,7 +255,7 @@ void live_mappings_refresh(struct live_mappings *mappings)
         return;
     }
     note_age(mappings);
-    mappings->found_count = mappings->asked = 0;
+    mappings->found_count = 0;
     mappings->target->mapping_round++;
 }
 
@@ -261,25 +270,32 @@ static const struct mapping *listed_at(struct live_mappings *mappings, uint64_t 
     return live_mappings_list(mappings) == CDACQ_OK ? target_mapping_at(mappings->target, address) : NULL;
 }
 
+/* Keeps what was found. NULL: it is no mapping of a file. */
+static const struct mapping *keep_found(struct live_mappings *mappings, struct mapping found)
+{
+    size_t place = found_up_to(mappings, found.begin), number = mappings->found_count++;
+    memmove(&mappings->order[place + 1], &mappings->order[place], number - place);
+    mappings->order[place] = (uint8_t)number;
+    mappings->found[number] = found;
+    return found.file ? &mappings->found[number] : NULL;
+}
+
 const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t address)
 {
     struct proc_map map;
     const struct mapping *known = known_at(mappings, address);
     if (known)
-        return known;
-    if (mappings->asked == LIVE_FOUND_MAX)
+        return known->file ? known : NULL;
+    if (mappings->found_count == LIVE_FOUND_MAX)
         return listed_at(mappings, address);
-    mappings->asked++;
-    if (!proc_maps_file_at(mappings->file, address, mappings->name, &map))
+    if (!proc_maps_part_at(mappings->file, address, mappings->name, &map))
         return NULL;
-    struct mapped_file *file = file_of(mappings, &map);
-    if (!file) { /* too many files are known: a listing forgets those without a mapping, which makes room */
+    struct mapped_file *file = map.path ? file_of(mappings, &map) : NULL;
+    if (map.path && !file) { /* too many files are known: a listing forgets those without a mapping, which makes room */
         (void)live_mappings_list(mappings);
         return listed_at(mappings, address);
     }
-    struct mapping *found = &mappings->found[mappings->found_count++];
-    *found = mapping_of(&map, file);
-    return found;
+    return keep_found(mappings, file ? mapping_of(&map, file) : (struct mapping){.begin = map.begin, .end = map.end});
 }
 
 /* Looks only at mappings that can be executed: every loaded file has one, and most mappings are of other kinds. */

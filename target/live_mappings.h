@@ -1,8 +1,8 @@
 /*
  * live_mappings.h: the mappings of a running process. They are asked for one by one, until somebody needs them all or
- * many were asked for: a question about one address needs a dozen, and a process has hundreds. Afterwards they are
- * listed, and listed again when they may have changed. Kernels that answer no queries (target/proc_maps.h) list them at
- * once.
+ * many were asked for: a question about one address needs a dozen, one about a thousand some seventy, and a process has
+ * hundreds. Afterwards they are listed, and listed again when they may have changed. Kernels that answer no queries
+ * (target/proc_maps.h) list them at once.
  */
 #ifndef CDACQ_TARGET_LIVE_MAPPINGS_H
 #define CDACQ_TARGET_LIVE_MAPPINGS_H
@@ -10,7 +10,7 @@
 #include "target/file_policy.h"
 #include "target/proc_maps.h"
 
-enum { LIVE_FOUND_MAX = 64 }; /* that are asked for one by one: one address takes at most some 40 */
+enum { LIVE_FOUND_MAX = 128 }; /* answers about single addresses that are kept before all mappings are listed */
 
 /* What tells files from each other, apart from some file systems with subvolumes. */
 struct file_number {
@@ -22,12 +22,14 @@ DEFINE_HASH_TABLE_TYPE(files_by_number, struct mapped_file *);
 struct live_mappings {
     struct target *target;
     struct file_policy *policy;
-    int file;                             /* /proc/PID/maps, which stays that of the program that was opened */
-    int statm;                            /* /proc/PID/statm: its first number changes when most mappings come and go */
-    uint64_t size;                        /* that number, when mappings were last listed or forgotten */
-    uint64_t time;                        /* and when that was, in seconds; 0: they are out of date */
-    struct mapping found[LIVE_FOUND_MAX]; /* one by one since the last refresh, while target->partial */
-    size_t found_count, asked;
+    int file;      /* /proc/PID/maps, which stays that of the program that was opened */
+    int statm;     /* /proc/PID/statm: its first number changes when most mappings come and go */
+    uint64_t size; /* that number, when mappings were last listed or forgotten */
+    uint64_t time; /* and when that was, in seconds; 0: they are out of date */
+    /* Found one by one since the last refresh, while target->partial; without a file: no file is mapped there. */
+    struct mapping found[LIVE_FOUND_MAX];
+    uint8_t order[LIVE_FOUND_MAX]; /* of `found`, by where they begin */
+    size_t found_count;
     struct files_by_number files; /* that have been met */
     char name[PROC_MAPS_NAME];    /* the path that was asked for last */
 };

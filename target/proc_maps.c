@@ -75,9 +75,15 @@ bool proc_maps_at(int file, uint64_t address, struct proc_map *ret)
     return ask(file, address, 0, NULL, ret);
 }
 
-bool proc_maps_file_at(int file, uint64_t address, char *name, struct proc_map *ret)
+bool proc_maps_part_at(int file, uint64_t address, char *name, struct proc_map *ret)
 {
-    return ask(file, address, OF_FILE, name, ret) && is_listed(ret);
+    struct proc_map next = {.begin = UINT64_MAX, .path = ""};
+    if (!ask(file, address, OR_NEXT, name, &next) && errno != ENOENT)
+        return false;
+    *ret = next.begin > address ? (struct proc_map){.begin = address, .end = next.begin} : next;
+    if (ret->path && !is_listed(ret))
+        ret->path = NULL;
+    return true;
 }
 
 int proc_maps_begin(int file, bool executable, struct proc_maps *ret)

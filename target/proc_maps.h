@@ -54,9 +54,10 @@ bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret);
 bool proc_maps_at(int file, uint64_t address, struct proc_map *ret);
 
 /*
- * The mapping of a file around an address, as proc_maps_next() has it. The path is in `name`, of PROC_MAPS_NAME bytes.
- * False with errno set where there is none, or the kernel has no queries.
+ * The mapping of a file around an address, as proc_maps_next() has it, with the path in `name`, of PROC_MAPS_NAME
+ * bytes; or else addresses around it where no file with an absolute path is mapped, and a path of NULL. False with
+ * errno set if the kernel does not tell.
  */
-bool proc_maps_file_at(int file, uint64_t address, char *name, struct proc_map *ret);
+bool proc_maps_part_at(int file, uint64_t address, char *name, struct proc_map *ret);
 
 #endif

@@ -6,11 +6,10 @@
 #include "util/sized.h"
 
 enum {
-    MANY = 32,        /* addresses: a call with so many or more uses indexes */
-    MANY_PLACES = 64, /* addresses that need so many mappings of a process that it is faster to list all */
-    CHUNK = 1024,     /* addresses of a running process whose answers are checked together */
-    FETCHED = 32,     /* records that are on their way to the cache together */
-    AHEAD = 16,       /* the record of the item that comes this many later is fetched */
+    MANY = 32,    /* addresses: a call with so many or more uses indexes */
+    CHUNK = 1024, /* addresses of a running process whose answers are checked together */
+    FETCHED = 32, /* records that are on their way to the cache together */
+    AHEAD = 16,   /* the record of the item that comes this many later is fetched */
 };
 
 /* The caller's array. The struct of another version of its header has another size. */
@@ -124,8 +123,6 @@ static enum cdacq_status running_answers(struct cdacq_session *session, const ui
 {
     struct running_batch batch;
     size_t items[CHUNK];
-    if (count >= MANY_PLACES)
-        (void)target_list_mappings(session->target->target, NULL);
     batch.ips = ips;
     batch.many = count >= MANY;
     batch.ret = ret;

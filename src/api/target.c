@@ -229,7 +229,7 @@ static enum cdacq_status choose_runtime(struct cdacq_target *target, const struc
     if (status < 0)
         return status;
     if (options->descriptor_address && !runtimes->count)
-        runtimes->count = 1;
+        runtimes->items[runtimes->count++] = (struct runtime){0};
     status = select_runtime(target, options->runtime, err);
     if (status < 0)
         return status;

@@ -11,6 +11,13 @@
 #include "util/sized.h"
 #include "util/text.h"
 
+/* The runtime that was selected. An empty one if the target has none. */
+static const struct runtime *runtime_of(const struct cdacq_target *target)
+{
+    static const struct runtime none;
+    return target->runtimes.count ? &target->runtimes.items[target->runtime] : &none;
+}
+
 /* The version of the runtime. It is searched for when it is first needed, because that reads much of the image. */
 static const struct runtime_version *version_of(struct cdacq_target *target)
 {
@@ -20,7 +27,7 @@ static const struct runtime_version *version_of(struct cdacq_target *target)
     pthread_mutex_unlock(&target->policy.lock);
     if (known)
         return &target->version;
-    const struct runtime *runtime = &target->runtimes.items[target->runtime];
+    const struct runtime *runtime = runtime_of(target);
     runtime_version_find(runtime, &version);
     if (runtime->has_image && runtime->image.file && atomic_load(&runtime->image.file->resolved))
         file_candidate_release_pages(&runtime->image.file->content);
@@ -57,7 +64,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         return status;
     const struct runtime_version *version = version_of(target);
     const struct target *memory = target->target;
-    const struct runtime *runtime = &target->runtimes.items[target->runtime];
+    const struct runtime *runtime = runtime_of(target);
     const struct elf_machine *machine = elf_machine_find(memory->elf_machine);
     const struct descriptor_item *architecture =
         descriptor_find(&target->descriptor, CDACQ_ITEM_GLOBAL, "", "Architecture");

@@ -962,8 +962,9 @@ START_TEST(one_by_one_or_listed)
     struct target *listed = target;
     open_live(false);
     size_t count = MIN(listed->mapping_count, (size_t)LIVE_FOUND_MAX / 2);
-    for (size_t i = 0; i < count; i++) {
-        const struct mapping *a = &listed->mappings[i], *b = target_mapping_at(target, (a->begin + a->end) / 2);
+    for (size_t i = 0; i < count; i++) { /* from both ends */
+        const struct mapping *a = &listed->mappings[i % 2 ? count - 1 - i / 2 : i / 2];
+        const struct mapping *b = target_mapping_at(target, (a->begin + a->end) / 2);
         ck_assert_ptr_nonnull(b);
         ck_assert(a->begin == b->begin && a->end == b->end && a->offset == b->offset);
         ck_assert(a->access == b->access && a->may_execute == b->may_execute && a->is_shared == b->is_shared);
@@ -971,6 +972,9 @@ START_TEST(one_by_one_or_listed)
         ck_assert(a->file->inode == b->file->inode && a->file->device == b->file->device);
         ck_assert_ptr_eq(target_mapping_at(target, a->end - 1), b); /* it is not asked for again */
     }
+    /* Where no file is mapped is not asked for again, either. */
+    for (uintptr_t at = align_down((uintptr_t)&count, 4096), i = 0; i < 2 * LIVE_FOUND_MAX; i++)
+        ck_assert_ptr_null(target_mapping_at(target, at + i));
     ck_assert_int_eq(target->partial, kernel_has_map_queries());
     /* What was found stays the same record. */
     struct mapped_file *file = target_mapping_at(target, (uintptr_t)memory)->file;

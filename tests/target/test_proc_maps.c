@@ -153,15 +153,20 @@ START_TEST(both_ways_list_the_same)
     if (kernel_has_map_queries()) {
         ck_assert(proc_maps_at(file, (uintptr_t)room + 2 * PAGE + 7, &map));
         ck_assert(map.begin == (uintptr_t)room + 2 * PAGE && map.inode == stat.st_ino && map.shared && map.readable);
-        ck_assert(proc_maps_file_at(file, (uintptr_t)room + 2 * PAGE + 7, maps.name, &map));
+        ck_assert(proc_maps_part_at(file, (uintptr_t)room + 2 * PAGE + 7, maps.name, &map));
         ck_assert(map.begin == (uintptr_t)room + 2 * PAGE && map.inode == stat.st_ino);
         ck_assert_str_eq(map.path, "/memfd:text (deleted)");
-        ck_assert(!proc_maps_file_at(file, (uintptr_t)room + 14 * PAGE, maps.name, &map));
+        ck_assert(proc_maps_part_at(file, (uintptr_t)room + 14 * PAGE, maps.name, &map));
+        ck_assert(map.begin <= (uintptr_t)room + 14 * PAGE && map.end > (uintptr_t)room + 14 * PAGE && !map.path);
         ck_assert(proc_maps_at(file, (uintptr_t)room + 14 * PAGE, &map)); /* of no file */
         ck_assert(!map.inode && !map.readable);
         munmap(room, 16 * PAGE);
         ck_assert(!proc_maps_at(file, (uintptr_t)room, &map));
         ck_assert_int_eq(errno, ENOENT);
+        ck_assert(proc_maps_part_at(file, (uintptr_t)room + PAGE, maps.name, &map)); /* up to the next mapping */
+        ck_assert(map.begin == (uintptr_t)room + PAGE && map.end > map.begin && !map.path);
+        ck_assert(proc_maps_part_at(file, UINT64_MAX - PAGE, maps.name, &map)); /* no mapping follows */
+        ck_assert(map.begin == UINT64_MAX - PAGE && map.end == UINT64_MAX && !map.path);
     }
     ck_assert(!proc_maps_at(copy, (uintptr_t)room, &map));
     ck_assert_int_eq(errno, ENOTTY);
