@@ -2,21 +2,24 @@
 Many addresses of a running process, which two processes of the tool look up: the answers, the messages and the exit
 code are those of one process.
 """
+import contextlib
 import os
 import pathlib
 import random
 import select
 import subprocess
-import tempfile
+import sys
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from undumped import undumped  # noqa: E402
+
 TOOL = os.environ.get("CDACQ_TOOL")
-UNDUMP = os.path.join(os.environ.get("CDACQ_BUILD_DIR", "build/dev"), "tests", "undump")
 FAULTS = os.environ.get("CDACQ_FAULTS")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
 CORE = FIXTURES / "net10-x64" / "core"
-ADDRESS_TAKEN = 3
 SHARED_MIN = 256  # addresses that two processes share
 WAIT_SECONDS = 2  # for a second process that does nothing
 SIGKILL, SIGSTOP = 9, 19
@@ -55,17 +58,9 @@ def addresses(count):
 class SharedBatch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.process = subprocess.Popen([UNDUMP, str(CORE), cls.folder.name], stdout=subprocess.PIPE)
-        cls.addClassCleanup(cls.process.stdout.close)
-        cls.addClassCleanup(cls.process.wait)
-        cls.addClassCleanup(cls.process.kill)
-        if cls.process.stdout.readline() != b"ready\n":
-            cls.process.wait()
-            if cls.process.returncode == ADDRESS_TAKEN:
-                raise unittest.SkipTest("an address is taken")
-            raise AssertionError("undump")
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
+        cls.process = stack.enter_context(undumped(CORE))
         every = addresses(4 * SHARED_MIN)
         lines = cls.ask(cls, every, alone=True)[1].splitlines()
         cls.ips = [ip for ip, line in zip(every, lines) if b"?" not in line]  # the others have a message

@@ -11,9 +11,14 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from undumped import undumped  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL")
 LIBRARY = os.environ.get("CDACQ_FAULTS")
@@ -219,67 +224,40 @@ class Faults(unittest.TestCase):
             parts = [name for _, _, names in os.walk(out) for name in names if ".cdacq-part-" in name]
             self.assertEqual(parts, [])
 
-    def undump(self, core, folder):
-        """A process with the memory of a core, or None where its addresses are taken."""
-        program = os.path.join(os.environ.get("CDACQ_BUILD_DIR", "build/dev"), "tests", "undump")
-        process = subprocess.Popen([program, str(core), folder], stdout=subprocess.PIPE)
-        if process.stdout.readline() == b"ready\n":
-            return process
-        process.stdout.close()
-        return self.skipTest("an address is taken") if process.wait() == 3 else self.fail("undump")
-
     def test_reads_of_a_process(self):
         """A read of the process fails: every answer is that without the fault, or missing, with a reason."""
-        with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
-            process = self.undump(PLAIN, files)
-            try:
-                for command in (["ip2method", "--names=sos", "7f91e58aed0f", "7f91e4850000", "7f91e5879020"], ["perfmap"],
-                                ["methods", "--names=sos"], ["info"], ["stack"]):
-                    self.fail_reads([command[0], str(process.pid), *command[1:]], folder)
-            finally:
-                process.kill()
-                process.wait()
-                process.stdout.close()
+        with undumped(PLAIN) as process, tempfile.TemporaryDirectory() as folder:
+            for command in (["ip2method", "--names=sos", "7f91e58aed0f", "7f91e4850000", "7f91e5879020"], ["perfmap"],
+                            ["methods", "--names=sos"], ["info"], ["stack"]):
+                self.fail_reads([command[0], str(process.pid), *command[1:]], folder)
 
     def test_registers_of_a_process(self):
         """The registers of its thread cannot be read: the thread is there all the same, and a message says why."""
         why = b"cannot unwind further: a walk needs the program counter and the stack pointer\n"
-        with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
-            process = self.undump(PLAIN, files)
-            try:
-                told = b"cdacq: process %d: the registers of thread %d cannot be read: Input/output error" % (
-                    process.pid, process.pid)
-                heading = re.compile(rb"^TID %d .*:\n     no such frames\n     \.\.\. %s" % (process.pid, why), re.M)
-                for command in ("stack", "report"):
-                    status, messages, result, _ = self.run_tool([command, process.pid], folder, "ptrace:1")
-                    self.assertEqual(status, 1, command)
-                    self.assertIn(told, messages, command)
-                    self.assertRegex(result, heading, command)
-                status, messages, _, _ = self.run_tool(["snapshot", process.pid, "--stacks"], folder, "ptrace:1")
-                self.assertEqual((status, told in messages), (1, True), messages)
-            finally:
-                process.kill()
-                process.wait()
-                process.stdout.close()
+        with undumped(PLAIN) as process, tempfile.TemporaryDirectory() as folder:
+            told = b"cdacq: process %d: the registers of thread %d cannot be read: Input/output error" % (
+                process.pid, process.pid)
+            heading = re.compile(rb"^TID %d .*:\n     no such frames\n     \.\.\. %s" % (process.pid, why), re.M)
+            for command in ("stack", "report"):
+                status, messages, result, _ = self.run_tool([command, process.pid], folder, "ptrace:1")
+                self.assertEqual(status, 1, command)
+                self.assertIn(told, messages, command)
+                self.assertRegex(result, heading, command)
+            status, messages, _, _ = self.run_tool(["snapshot", process.pid, "--stacks"], folder, "ptrace:1")
+            self.assertEqual((status, told in messages), (1, True), messages)
 
     def test_end_of_the_process(self):
         """An address that is asked for after the process has ended has no answer: both commands give that reason."""
         for command in ("ip2method", "inspect"):
-            with self.subTest(command=command), tempfile.TemporaryDirectory() as files:
-                process = self.undump(PLAIN, files)
-                try:
-                    with subprocess.Popen([TOOL, command, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                          stderr=subprocess.PIPE) as tool:
-                        tool.stdin.write(b"7f91e58aed0f\n")
-                        tool.stdin.flush()
-                        first = tool.stdout.readline()
-                        process.kill()
-                        process.wait()
-                        rest, messages = tool.communicate(b"7f91e58aed0f\n", timeout=60)
-                finally:
+            with self.subTest(command=command), undumped(PLAIN) as process:
+                with subprocess.Popen([TOOL, command, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE) as tool:
+                    tool.stdin.write(b"7f91e58aed0f\n")
+                    tool.stdin.flush()
+                    first = tool.stdout.readline()
                     process.kill()
                     process.wait()
-                    process.stdout.close()
+                    rest, messages = tool.communicate(b"7f91e58aed0f\n", timeout=60)
                 self.assertEqual((tool.returncode, messages),
                                  (1, b"cdacq: process %d: the process has ended\n" % process.pid))
                 self.assertIn(b"Demo.Outer", first)
@@ -293,25 +271,21 @@ class Faults(unittest.TestCase):
         for command in ("info", "bundle"):
             whole, number = None, 0
             while number is not None:
-                with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
-                    process = self.undump(PLAIN, files)
+                with undumped(PLAIN) as process, tempfile.TemporaryDirectory() as folder:
                     log, out, copies = (os.path.join(folder, name) for name in ("log", "out", "copies"))
                     environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=f"process_vm_readv:{number}",
                                        CDACQ_FAULT_LOG=log, CDACQ_FAULT_SIGNAL="9", CDACQ_FAULT_PID=str(process.pid))
                     arguments = [TOOL, command, str(process.pid), *([copies] if command == "bundle" else [])]
                     done = subprocess.run([*arguments, "-o", out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                           timeout=60, check=False, env=environment)
-                    process.kill()
-                    process.wait()
-                    process.stdout.close()
                     result = pathlib.Path(out).read_bytes() if os.path.exists(out) else None
                     what = (command, number, done.returncode, done.stderr)
                     if whole is None:
-                        whole = result.replace(files.encode(), b"").replace(str(process.pid).encode(), b"")
+                        whole = result.replace(process.folder.encode(), b"").replace(str(process.pid).encode(), b"")
                         count = int(pathlib.Path(log).read_text())
                         numbers = [*range(1, min(12, count)), *range(12, count, max(1, count // 12))]
                     elif done.returncode == 0:
-                        known = result.replace(files.encode(), b"").replace(str(process.pid).encode(), b"")
+                        known = result.replace(process.folder.encode(), b"").replace(str(process.pid).encode(), b"")
                         self.assertEqual(known, whole, what)
                     else:
                         self.assertTrue(why.fullmatch(done.stderr), what)
@@ -342,21 +316,15 @@ class Faults(unittest.TestCase):
 
     def test_follow(self):
         """What is written has a header, and what is missing is said to be."""
-        with tempfile.TemporaryDirectory() as files, tempfile.TemporaryDirectory() as folder:
-            process = self.undump(PLAIN, files)
-            try:
-                whole = self.follow(process.pid, folder, "realloc:0", 1 << 30)
-                self.assertEqual(whole[2][:4], b"DTiJ")
-                least = len(whole[2]) - CLOSE
-                for number in FOLLOWED:
-                    status, messages, result, _ = self.follow(process.pid, folder, f"realloc:{number}", least)
-                    what = (number, status, messages[-500:], len(result))
-                    self.assertIn(result[:4], (b"", b"DTiJ"), what)
-                    self.assertTrue(messages or (status == whole[0] and len(result) == len(whole[2])), what)
-            finally:
-                process.kill()
-                process.wait()
-                process.stdout.close()
+        with undumped(PLAIN) as process, tempfile.TemporaryDirectory() as folder:
+            whole = self.follow(process.pid, folder, "realloc:0", 1 << 30)
+            self.assertEqual(whole[2][:4], b"DTiJ")
+            least = len(whole[2]) - CLOSE
+            for number in FOLLOWED:
+                status, messages, result, _ = self.follow(process.pid, folder, f"realloc:{number}", least)
+                what = (number, status, messages[-500:], len(result))
+                self.assertIn(result[:4], (b"", b"DTiJ"), what)
+                self.assertTrue(messages or (status == whole[0] and len(result) == len(whole[2])), what)
 
     def fail_reads(self, command, folder):
         _, _, whole, count = self.run_tool(command, folder, "process_vm_readv:0")
