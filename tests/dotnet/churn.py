@@ -73,9 +73,11 @@ class Churn:
         self.published.close()
 
     def slots(self):
-        """(sequence, address, number) of each slot."""
-        data = self.published[SLOTS:SLOTS + THREADS * SLOTS_PER_THREAD * SLOT_SIZE]
-        return [slot[:3] for slot in struct.iter_unpack("<4q", data)]
+        """(sequence, address, number) of each slot. One that was just being replaced has an odd sequence number: memcpy()
+        copies some slots from the upper end, the old number before the new sequence, so two copies have to agree."""
+        first, second = (self.published[SLOTS:SLOTS + THREADS * SLOTS_PER_THREAD * SLOT_SIZE] for _ in range(2))
+        return [slot[:3] if slot == other else (1, 0, 0)
+                for other, slot in zip(struct.iter_unpack("<4q", first), struct.iter_unpack("<4q", second), strict=True)]
 
     def made(self):
         return sum(struct.unpack("<4q", self.published[:32]))
