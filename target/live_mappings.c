@@ -56,6 +56,14 @@ static bool equal_numbers(struct file_number a, struct file_number b)
 DEFINE_HASH_TABLE_FUNCTIONS(files_by_number, struct mapped_file *, struct file_number, number_of, hash_number,
                             equal_numbers);
 
+/* Keeps a file by its number, which it may have taken over from one that was deleted. */
+static void keep_number(struct live_mappings *mappings, struct mapped_file *file)
+{
+    struct mapped_file **known = files_by_number_insert(&mappings->files, file, NULL);
+    if (known) /* else it is not found once it is deleted */
+        *known = file;
+}
+
 /* The record of a file that was deleted after its first mapping was seen. NULL: there is none. */
 static struct mapped_file *deleted_file(const struct live_mappings *mappings, const struct proc_map *map)
 {
@@ -86,7 +94,7 @@ static struct mapped_file *file_of(struct live_mappings *mappings, const struct 
     if (file && !file->inode && map->inode) {
         file->device = map->device;
         file->inode = map->inode;
-        (void)files_by_number_insert(&mappings->files, file, NULL); /* without it, a deleted file is not found */
+        keep_number(mappings, file);
     }
     return file;
 }

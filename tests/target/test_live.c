@@ -850,6 +850,58 @@ START_TEST(mappings_are_listed_again)
 }
 END_TEST
 
+/* The path of what this process maps at `memory`, asked for after more than a second. */
+static const char *path_anew(void)
+{
+    nap(1100 * 1000);
+    target_refresh(target);
+    const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory);
+    return mapping ? mapping->path : NULL;
+}
+
+/* Maps a file at `memory`. Returns its inode number. */
+static ino_t map_here(const char *path)
+{
+    struct stat st;
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    ck_assert_ptr_ne(mmap(memory, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0), MAP_FAILED);
+    return st.st_ino;
+}
+
+/* A file that was deleted may have the inode number of one that was deleted before, and is not taken for that. */
+START_TEST(a_deleted_file_with_the_number_of_another)
+{
+    enum { TRIES = 64 };
+    static const uint8_t bytes[4096];
+    char name[32];
+    map_memory();
+    const char *first = test_file("first", bytes, sizeof bytes), *second = first;
+    open_self();
+    list_if(_i);
+    ino_t number = map_here(first);
+    ck_assert_str_eq(path_anew(), first);
+    munmap(memory, 4096);
+    ck_assert_ptr_null(path_anew());
+    ck_assert_int_eq(unlink(first), 0);
+    struct stat st = {0};
+    for (int i = 0; i < TRIES && st.st_ino != number; i++) {
+        snprintf(name, sizeof name, "second-%d", i);
+        second = test_file(name, bytes, sizeof bytes);
+        ck_assert_int_eq(stat(second, &st), 0);
+    }
+    if (st.st_ino != number) {
+        fprintf(stderr, "skipped: the file system uses no inode number again\n");
+        return;
+    }
+    ck_assert_uint_eq(map_here(second), number);
+    ck_assert_str_eq(path_anew(), second);
+    ck_assert_int_eq(unlink(second), 0);
+    ck_assert_str_eq(path_anew(), second);
+    munmap(memory, 4096);
+}
+END_TEST
+
 static bool write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY);
@@ -1616,6 +1668,7 @@ static Suite *suite(void)
         tcase_add_loop_test(tc, reading_tests[i], 0, vm_readv_error_count());
     tcase_add_loop_test(tc, mappings_as_the_kernel_reports_them, 0, 2);
     tcase_add_loop_test(tc, mappings_are_listed_again, 0, 2);
+    tcase_add_loop_test(tc, a_deleted_file_with_the_number_of_another, 0, 2);
     tcase_add_loop_test(tc, files_with_code, 0, LIST_STATES);
     suite_add_tcase(s, tc);
     TCase *shared_tests = tcase_create("shared");
