@@ -64,13 +64,30 @@ static void keep_number(struct live_mappings *mappings, struct mapped_file *file
         *known = file;
 }
 
+/* Whether a path is that of the file, which may have been deleted meanwhile. */
+static bool is_path_of(const struct mapped_file *file, const char *path)
+{
+    size_t length = strlen(file->path);
+    return strncmp(path, file->path, length) == 0 && (!path[length] || strcmp(path + length, " (deleted)") == 0);
+}
+
+/*
+ * Whether a mapping is of a known file. Another file may have its number once it was deleted and nobody has it open;
+ * this program does if it took bytes of it. Otherwise, the path must be the same.
+ */
+static bool is_mapping_of(const struct mapped_file *file, const struct proc_map *map)
+{
+    bool is_held = atomic_load(&file->resolved) && file->content.bytes && file->content.is_mapped_one;
+    return file->inode == map->inode && file->device == map->device && (is_held || is_path_of(file, map->path));
+}
+
 /* The record of a file that was deleted after its first mapping was seen. NULL: there is none. */
 static struct mapped_file *deleted_file(const struct live_mappings *mappings, const struct proc_map *map)
 {
     if (!mapped_path_is_deleted(map->path) || mapped_path_is_memory(map->path))
         return NULL;
     struct mapped_file **known = files_by_number_find(&mappings->files, (struct file_number){map->device, map->inode});
-    return known ? *known : NULL;
+    return known && is_mapping_of(*known, map) ? *known : NULL;
 }
 
 /*
@@ -82,8 +99,7 @@ static struct mapped_file *file_of(struct live_mappings *mappings, const struct 
     struct target *target = mappings->target;
     const struct mapping *before = known_at(mappings, map->begin);
     struct mapped_file *file = before ? before->file : NULL;
-    if (file && file->inode == map->inode && file->device == map->device &&
-        map->offset - before->offset == map->begin - before->begin)
+    if (file && is_mapping_of(file, map) && map->offset - before->offset == map->begin - before->begin)
         return file;
     file = deleted_file(mappings, map);
     if (file)

@@ -850,13 +850,12 @@ START_TEST(mappings_are_listed_again)
 }
 END_TEST
 
-/* The path of what this process maps at `memory`, asked for after more than a second. */
-static const char *path_anew(void)
+/* What is mapped at `memory` of this process, asked for anew: the size of its memory has changed. */
+static const struct mapping *mapping_anew(void)
 {
-    nap(1100 * 1000);
+    ck_assert_ptr_ne(mmap(NULL, 64 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), MAP_FAILED);
     target_refresh(target);
-    const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory);
-    return mapping ? mapping->path : NULL;
+    return target_mapping_at(target, (uintptr_t)memory);
 }
 
 /* Maps a file at `memory`. Returns its inode number. */
@@ -869,36 +868,73 @@ static ino_t map_here(const char *path)
     return st.st_ino;
 }
 
-/* A file that was deleted may have the inode number of one that was deleted before, and is not taken for that. */
-START_TEST(a_deleted_file_with_the_number_of_another)
+/* Creates a file with an inode number that was used before. NULL: the file system does not use it again. */
+static const char *file_with_number(ino_t number)
 {
-    enum { TRIES = 64 };
     static const uint8_t bytes[4096];
-    char name[32];
+    enum { TRIES = 64 };
+    for (int i = 0; i < TRIES; i++) {
+        char name[32];
+        struct stat st;
+        snprintf(name, sizeof name, "second-%d", i);
+        const char *path = test_file(name, bytes, sizeof bytes);
+        ck_assert_int_eq(stat(path, &st), 0);
+        if (st.st_ino == number)
+            return path;
+    }
+    fprintf(stderr, "skipped: no file has the inode number of one that was deleted\n");
+    return NULL;
+}
+
+enum { LISTED = 1, SEEN_DELETED = 2, SEEN_ANEW = 4, NUMBER_WAYS = 8 };
+
+/* A program that deletes what it has loaded maps one file after the other that have the same inode number. */
+START_TEST(files_with_the_same_number)
+{
+    static const uint8_t bytes[4096];
+    static const char *const endings[] = {"", " (deleted)"};
+    char expected[600];
     map_memory();
-    const char *first = test_file("first", bytes, sizeof bytes), *second = first;
+    const char *first = test_file("first", bytes, sizeof bytes), *ending = endings[(_i & SEEN_DELETED) != 0];
+    open_self();
+    list_if(_i & LISTED);
+    ino_t number = map_here(first);
+    if (_i & SEEN_DELETED)
+        unlink(first);
+    snprintf(expected, sizeof expected, "%s%s", first, ending);
+    ck_assert_str_eq(mapping_anew()->path, expected);
+    munmap(memory, 4096);
+    if (_i & SEEN_ANEW)
+        ck_assert_ptr_null(mapping_anew());
+    unlink(first);
+    const char *second = file_with_number(number);
+    if (!second)
+        return;
+    map_here(second);
+    if (_i & SEEN_DELETED)
+        unlink(second);
+    snprintf(expected, sizeof expected, "%s%s", second, ending);
+    ck_assert_str_eq(mapping_anew()->path, expected);
+    unlink(second);
+    ck_assert_str_eq(mapping_anew()->path, expected); /* it is still the record of that file */
+}
+END_TEST
+
+/* While a file is open here, no other one has its number: its record stays, whatever becomes of its path. */
+START_TEST(a_file_that_is_open_keeps_its_record)
+{
+    static const uint8_t bytes[4096] = "bytes";
+    map_memory();
+    const char *path = test_file("first", bytes, sizeof bytes), *renamed = test_file("renamed", bytes, 1);
     open_self();
     list_if(_i);
-    ino_t number = map_here(first);
-    ck_assert_str_eq(path_anew(), first);
-    munmap(memory, 4096);
-    ck_assert_ptr_null(path_anew());
-    ck_assert_int_eq(unlink(first), 0);
-    struct stat st = {0};
-    for (int i = 0; i < TRIES && st.st_ino != number; i++) {
-        snprintf(name, sizeof name, "second-%d", i);
-        second = test_file(name, bytes, sizeof bytes);
-        ck_assert_int_eq(stat(second, &st), 0);
-    }
-    if (st.st_ino != number) {
-        fprintf(stderr, "skipped: the file system uses no inode number again\n");
-        return;
-    }
-    ck_assert_uint_eq(map_here(second), number);
-    ck_assert_str_eq(path_anew(), second);
-    ck_assert_int_eq(unlink(second), 0);
-    ck_assert_str_eq(path_anew(), second);
-    munmap(memory, 4096);
+    map_here(path);
+    struct mapped_file *file = mapping_anew()->file;
+    ck_assert(mapped_file_resolve(file));
+    ck_assert_int_eq(rename(path, renamed), 0);
+    ck_assert_int_eq(unlink(renamed), 0);
+    ck_assert_ptr_eq(mapping_anew()->file, file);
+    ck_assert_str_eq(file->path, path);
 }
 END_TEST
 
@@ -1668,7 +1704,8 @@ static Suite *suite(void)
         tcase_add_loop_test(tc, reading_tests[i], 0, vm_readv_error_count());
     tcase_add_loop_test(tc, mappings_as_the_kernel_reports_them, 0, 2);
     tcase_add_loop_test(tc, mappings_are_listed_again, 0, 2);
-    tcase_add_loop_test(tc, a_deleted_file_with_the_number_of_another, 0, 2);
+    tcase_add_loop_test(tc, files_with_the_same_number, 0, NUMBER_WAYS);
+    tcase_add_loop_test(tc, a_file_that_is_open_keeps_its_record, 0, 2);
     tcase_add_loop_test(tc, files_with_code, 0, LIST_STATES);
     suite_add_tcase(s, tc);
     TCase *shared_tests = tcase_create("shared");
