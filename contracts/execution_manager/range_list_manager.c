@@ -26,6 +26,7 @@ static size_t without_zeros(const uint8_t *bytes, size_t count)
 /* Where what can be read ends, and what of it may be in use. */
 struct piece_ends {
     uint64_t readable, used;
+    bool has_hole; /* something before `readable` is missing */
 };
 
 /* Moves the ends to those of [begin, end), which is in one page. False if a byte of it is missing. */
@@ -38,8 +39,10 @@ static bool read_piece(struct reader *reader, uint64_t begin, uint64_t end, stru
     if (!bytes)
         return false;
     size_t count = without_zeros(bytes, end - begin);
-    if (count || begin > ret->readable) /* what is missing before it may be in use */
+    bool follows_hole = begin > ret->readable;
+    if (count || follows_hole) /* what is missing before it may be in use */
         ret->used = begin + count;
+    ret->has_hole |= follows_hole;
     ret->readable = end;
     return true;
 }
@@ -52,7 +55,7 @@ static uint64_t piece_end(uint64_t at, uint64_t size, uint64_t end)
 
 uint64_t stubs_used_end(struct reader *reader, uint64_t begin, uint64_t end)
 {
-    struct piece_ends ends = {begin, begin};
+    struct piece_ends ends = {.readable = begin, .used = begin};
     if (end - begin > LIST_MAX)
         return end;
     for (uint64_t at = begin, next; at < end && reader_step(reader, "stubs"); at = next) {
@@ -62,8 +65,9 @@ uint64_t stubs_used_end(struct reader *reader, uint64_t begin, uint64_t end)
         for (uint64_t line = at; line < next; line = piece_end(line, LINE_SIZE, next)) /* a snapshot has lines */
             (void)read_piece(reader, line, piece_end(line, LINE_SIZE, next), &ends);
     }
-    bool any = ends.readable > begin;
-    bool is_end = any && ends.readable - ends.used >= MIN((uint64_t)UNUSED_MIN, end - ends.used);
+    /* What a core that lacks parts of the list, such as a mini core, lacks after the zeros may be in use. */
+    bool is_known = ends.readable > begin && (!ends.has_hole || ends.readable == end);
+    bool is_end = is_known && ends.readable - ends.used >= MIN((uint64_t)UNUSED_MIN, end - ends.used);
     return is_end ? MIN(align_up(ends.used, STUB_ALIGNMENT), end) : end;
 }
 
@@ -74,7 +78,7 @@ static uint64_t used_end(struct reader *reader, const struct range_section *sect
 
 bool stubs_use(struct reader *reader, uint64_t begin, uint64_t end, uint64_t ip)
 {
-    struct piece_ends ends = {ip, ip};
+    struct piece_ends ends = {.readable = ip, .used = ip};
     /* What is not zero from here to the end of the line shows, without the rest, what stubs_used_end() would find. */
     return (read_piece(reader, ip, piece_end(ip, LINE_SIZE, end), &ends) && ends.used > ip) ||
            ip < stubs_used_end(reader, begin, end);

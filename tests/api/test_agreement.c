@@ -706,6 +706,32 @@ START_TEST(stubs_of_which_parts_are_missing)
 }
 END_TEST
 
+/* A mini core has some pages of a list: zeros at the end of one show nothing if others are missing around it. */
+START_TEST(stubs_of_which_most_is_missing)
+{
+    enum { SIZE = 0x4000, PAGE = 0x1000, USED = 0x1930 };
+    static const uint8_t zeros[PAGE];
+    uint64_t begin;
+    struct mock *mock = mock_of_arch(_i, 2);
+    mock_range_list(mock, SIZE, 5, false, &begin);
+    mock_write(mock, begin + USED, zeros, 2 * PAGE - USED);
+    mock_unmap(mock, begin, PAGE);
+    mock_unmap(mock, begin + 2 * PAGE, 2 * PAGE);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    assert_all_say(target, begin, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + USED - 1, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + USED, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + 2 * PAGE, CDACQ_ANSWER_STUB);
+    assert_all_say(target, begin + SIZE - 1, CDACQ_ANSWER_STUB);
+    struct stretches list = listing(target);
+    ck_assert_uint_eq(list.count, 1);
+    ck_assert_uint_eq(list.items[0].end, begin + SIZE);
+    stretches_deinit(&list);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* The unwind info of a method has more code than its nibbles: neither a look-up nor a batch believes it. */
 START_TEST(a_method_longer_than_its_nibbles)
 {
@@ -810,6 +836,7 @@ static Suite *agreement_suite(void)
     tcase_add_loop_test(tcase, nibbles_of_which_parts_are_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, the_unused_end_of_stubs, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, stubs_of_which_parts_are_missing, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, stubs_of_which_most_is_missing, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_longer_than_its_nibbles, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_method_with_a_gap_in_its_nibbles, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, a_large_image_is_indexed_after_many_look_ups, 0, ARCH_COUNT);
