@@ -1,15 +1,26 @@
 #include "target/file_search.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { PATH_SIZE = 4096 };
+
+/* Nothing is at the path. */
+static bool is_absence(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+}
 
 static bool consider(struct file_search *search, const char *path)
 {
     struct file_candidate candidate = {0};
-    if (!file_candidate_open(&candidate, path, search->policy->pread))
+    if (!file_candidate_open(&candidate, path, search->policy->pread)) {
+        if (search->refused && !is_absence(errno))
+            search->refused(search, path, errno == EINVAL ? "it is empty or not a regular file" : strerror(errno));
         return false;
+    }
     bool ended = search->consider(search, path, &candidate);
     file_candidate_close(&candidate);
     return ended;

@@ -14,6 +14,8 @@ struct file_search {
     struct file_policy *policy;
     /* True ends the search. It takes a candidate that it keeps (file_candidate_take); others are closed after it. */
     bool (*consider)(struct file_search *search, const char *path, struct file_candidate *candidate);
+    /* Told of a file that is there but cannot be opened; may be NULL. */
+    void (*refused)(struct file_search *search, const char *path, const char *reason);
 };
 
 /* The next three functions return true once the search has ended. */

@@ -125,6 +125,16 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
     return file->verified;
 }
 
+/* That the file is there and cannot be opened; a comparison with another one says more. */
+static void note_refusal(struct file_search *files, const char *path, const char *reason)
+{
+    struct search *search = (struct search *)files;
+    char printable[160];
+    if (!search->why[0])
+        snprintf(search->why, sizeof search->why, "%s cannot be read: %s",
+                 error_printable(printable, sizeof printable, path), reason);
+}
+
 /* Below module directory `i`: .build-id/xx/yyyy, .build-id/xx/yyyy.debug, or a file named by the whole build-id. */
 static bool look_for_build_id(struct search *search, size_t i)
 {
@@ -214,7 +224,7 @@ static void describe_missing(struct search *search)
 /* Looks for the file everywhere, and notes why there is none. */
 static void find_file(struct mapped_file *file)
 {
-    struct search search = {.files = {file->policy, consider}, .file = file};
+    struct search search = {.files = {file->policy, consider, note_refusal}, .file = file};
     if (!ask_opener(&search) && mapped_path_is_file(file->path))
         look_for(&search);
     if (file->local_path)

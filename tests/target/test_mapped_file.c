@@ -586,6 +586,25 @@ END_TEST
 
 /* ---- Which bytes of a file may be used ---- */
 
+/* "Not found" would send its reader to look for a file that is there. */
+START_TEST(what_is_there_but_cannot_be_opened_is_named)
+{
+    char path[256];
+    use_sysroots(1);
+    snprintf(path, sizeof path, "%s/loop.so", sysroots[0]);
+    test_file("root0/empty.so", "", 0);
+    ck_assert_int_eq(symlink("loop.so", path), 0);
+    struct mapped_file *loop = get("/loop.so"), *empty = get("/empty.so"), *none = get("/none.so");
+    ck_assert(!mapped_file_resolve(loop));
+    ck_assert_ptr_nonnull(
+        strstr(mapped_file_problem(loop), "root0/loop.so cannot be read: Too many levels of symbolic"));
+    ck_assert(!mapped_file_resolve(empty));
+    ck_assert_ptr_nonnull(strstr(mapped_file_problem(empty), "cannot be read: it is empty or not a regular file"));
+    ck_assert(!mapped_file_resolve(none));
+    ck_assert_str_eq(mapped_file_problem(none), "/none.so is needed and was not found");
+}
+END_TEST
+
 START_TEST(a_file_shorter_than_what_was_mapped)
 {
     static uint8_t bytes[3 * 4096];
@@ -738,6 +757,7 @@ static Suite *suite(void)
         long_paths,
         names_that_only_look_odd_are_files,
         what_is_no_regular_file_is_not_used,
+        what_is_there_but_cannot_be_opened_is_named,
         a_file_shorter_than_what_was_mapped,
         constant_parts_by_access,
         constant_parts_stay_within_the_file,
