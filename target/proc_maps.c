@@ -78,6 +78,10 @@ bool proc_maps_at(int file, uint64_t address, struct proc_map *ret)
 bool proc_maps_part_at(int file, uint64_t address, char *name, struct proc_map *ret)
 {
     struct proc_map next = {.begin = UINT64_MAX, .path = ""};
+    if (address == UINT64_MAX) { /* nothing is mapped there, and no end is above it */
+        errno = ENOENT;
+        return false;
+    }
     if (!ask(file, address, OR_NEXT, name, &next) && errno != ENOENT)
         return false;
     *ret = next.begin > address ? (struct proc_map){.begin = address, .end = next.begin} : next;

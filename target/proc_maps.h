@@ -56,7 +56,7 @@ bool proc_maps_at(int file, uint64_t address, struct proc_map *ret);
 /*
  * The mapping of a file around an address, as proc_maps_next() has it, with the path in `name`, of PROC_MAPS_NAME
  * bytes; or else addresses around it where no file with an absolute path is mapped, and a path of NULL. False with
- * errno set if the kernel does not tell.
+ * errno set if the kernel does not tell, or ENOENT for the last address of all.
  */
 bool proc_maps_part_at(int file, uint64_t address, char *name, struct proc_map *ret);
 

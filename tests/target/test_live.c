@@ -1063,6 +1063,8 @@ START_TEST(one_by_one_or_listed)
     /* Where no file is mapped is not asked for again, either. */
     for (uintptr_t at = align_down((uintptr_t)&count, 4096), i = 0; i < 2 * LIVE_FOUND_MAX; i++)
         ck_assert_ptr_null(target_mapping_at(target, at + i));
+    for (int i = 0; i < 2 * LIVE_FOUND_MAX; i++)
+        ck_assert_ptr_null(target_mapping_at(target, UINT64_MAX));
     ck_assert_int_eq(target->partial, kernel_has_map_queries());
     /* What was found stays the same record. */
     struct mapped_file *file = target_mapping_at(target, (uintptr_t)memory)->file;

@@ -167,6 +167,7 @@ START_TEST(both_ways_list_the_same)
         ck_assert(map.begin == (uintptr_t)room + PAGE && map.end > map.begin && !map.path);
         ck_assert(proc_maps_part_at(file, UINT64_MAX - PAGE, maps.name, &map)); /* no mapping follows */
         ck_assert(map.begin == UINT64_MAX - PAGE && map.end == UINT64_MAX && !map.path);
+        ck_assert(!proc_maps_part_at(file, UINT64_MAX, maps.name, &map));
     }
     ck_assert(!proc_maps_at(copy, (uintptr_t)room, &map));
     ck_assert_int_eq(errno, ENOTTY);
