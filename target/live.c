@@ -196,9 +196,9 @@ static bool live_unchanged(struct target *target, const struct read_log *log, si
 static void resume(struct live *live)
 {
     struct target_stops *stops = &live->base.stops;
-    if (!live->holder.started)
-        return;
     uint64_t time = thread_holder_release(&live->holder);
+    if (!time)
+        return;
     stops->count++;
     stops->total += time;
     stops->longest = MAX(stops->longest, time);

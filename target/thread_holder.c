@@ -242,12 +242,13 @@ uint64_t thread_holder_release(struct thread_holder *holder)
 {
     if (!holder->started)
         return 0;
+    bool held = holder->held.count;
     sem_post(&holder->wake);
     pthread_join(holder->thread, NULL);
     sem_destroy(&holder->settled);
     sem_destroy(&holder->wake);
     free_lists(holder);
-    uint64_t time = monotonic_ns() - holder->began;
+    uint64_t time = held ? monotonic_ns() - holder->began : 0;
     *holder = (struct thread_holder){0};
     return time;
 }

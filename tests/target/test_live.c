@@ -1615,6 +1615,11 @@ START_TEST(a_process_that_is_traced_already)
     char tracer_named[64];
     snprintf(tracer_named, sizeof tracer_named, "(it is traced by another process: %d, ", tracer);
     ck_assert_ptr_nonnull(strstr(error.message, tracer_named));
+    ck_assert_int_eq(live_open(shared->go, &policy, false, false, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(target->ops->stop(target, false, &error), CDACQ_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, tracer_named));
+    ck_assert_uint_eq(target->stops.count, 0);
+    ck_assert_uint_eq(target->stops.total, 0);
     kill(tracer, SIGKILL);
     waitpid(tracer, NULL, 0);
 }
