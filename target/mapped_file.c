@@ -224,7 +224,8 @@ static void describe_missing(struct search *search)
 /* Looks for the file everywhere, and notes why there is none. */
 static void find_file(struct mapped_file *file)
 {
-    struct search search = {.files = {file->policy, consider, note_refusal}, .file = file};
+    struct search search = {.files = {.policy = file->policy, .consider = consider, .refused = note_refusal},
+                            .file = file};
     if (!ask_opener(&search) && mapped_path_is_file(file->path))
         look_for(&search);
     if (file->local_path)

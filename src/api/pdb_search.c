@@ -209,7 +209,7 @@ static void describe_missing(struct pdb_search *search)
 
 void pdb_search_init(struct pdb_search *search, struct file_policy *policy, const char *module_path)
 {
-    *search = (struct pdb_search){.files = {policy, consider, NULL}, .module_path = module_path};
+    *search = (struct pdb_search){.files = {.policy = policy, .consider = consider}, .module_path = module_path};
     error_printable(search->module_name, sizeof search->module_name, path_basename(module_path));
 }
 

@@ -195,7 +195,7 @@ bool debug_file_open(const struct image *image, const struct elf_file *file, str
     if (!mapped || !mapped->policy)
         return false;
     struct file_policy *policy = mapped->policy;
-    struct search search = {.files = {policy, consider, NULL}, .image = image, .found = ret};
+    struct search search = {.files = {.policy = policy, .consider = consider}, .image = image, .found = ret};
     char hex[2 * BUILD_ID_MAX + 1], by_id[sizeof hex + sizeof "/.debug"] = "";
     text_hex(hex, image->build_id, image->build_id_size);
     if (image->build_id_size > 1)

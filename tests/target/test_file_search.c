@@ -35,7 +35,7 @@ static void setup(void)
     snprintf(modules, sizeof modules, "%s/modules", test_dir());
     module_paths[0] = modules;
     policy = (struct file_policy){.module_paths = module_paths, .pread = true}; /* what is not closed is a leak */
-    search = (struct search){.files = {&policy, consider}};
+    search = (struct search){.files = {.policy = &policy, .consider = consider}};
 }
 
 static void teardown(void)
