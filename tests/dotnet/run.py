@@ -13,6 +13,7 @@ Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1:
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -41,6 +42,8 @@ ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
 RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite", "single-file", "other-times"]
 OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
 GC_VERSIONS = {8: 2, 9: 3, 10: 4}  # of GC info, by the runtime's major version
+MISSING_RANGE = re.compile(r"RangeSection\w*: no memory at 0x([0-9a-f]+)$")
+MOST_LACKING = 4  # frames of a small core: seen were two in two cores of hundreds
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
 
 
@@ -269,15 +272,20 @@ class Run:
         self.note("ps", good, f"{row.get('runtime')}, {row.get('threads')} threads")
 
     def judge_stacks(self, label, target):
-        """Every frame is native or named, and parked threads are found in the target's own methods. (The name of a
-        dynamic method is a string in the runtime's heap, which a small core may rightly lack; then the answer says
-        so.)"""
+        """Every frame is native or named, and parked threads are found in the target's own methods. A small core may
+        rightly lack what a name rests on: the string in the runtime's heap that names a dynamic method or,
+        seldom, of one or two frames, part of the map of code ranges. Then the answer says so."""
         done = subprocess.run([TOOL, "stack", "--json", target], capture_output=True, encoding="utf-8", check=False)
         frames = [json.loads(line) for line in done.stdout.splitlines()]
         nameless = [frame for frame in frames if frame["status"] == "error" or
                     (frame["status"] == "managed" and not frame["method"] and "string: no memory" not in frame["error"])]
+        lacking = []
+        if label in ("mini", "triage"):
+            core = CoreMemory(target)
+            lacking = [frame for frame in nameless if (missing := MISSING_RANGE.match(frame["error"] or "")) and
+                       core.at(int(missing[1], 16), 8) is None]
         own = [frame for frame in frames if (frame["method"] or "").startswith("Demo.Parked")]
-        self.note(f"stacks of {label}", not nameless and len(own) >= 5,
+        self.note(f"stacks of {label}", len(nameless) == len(lacking) <= MOST_LACKING and len(own) >= 5,
                   f"{len(frames)} frames, {len(own)} of the target's, {len(nameless)} managed without a name"
                   + "".join(f"; TID {frame['tid']} #{frame['frame']} {frame['ip']} {frame['error']}" for frame in nameless[:4]))
 
