@@ -650,6 +650,16 @@ START_TEST(nibbles_of_which_parts_are_missing)
 }
 END_TEST
 
+/* The listing has one stretch of code, [begin, end). */
+static void assert_only_stretch(struct cdacq_target *target, uint64_t begin, uint64_t end)
+{
+    struct stretches list = listing(target);
+    ck_assert_uint_eq(list.count, 1);
+    ck_assert_uint_eq(list.items[0].begin, begin);
+    ck_assert_uint_eq(list.items[0].end, end);
+    stretches_deinit(&list);
+}
+
 /* A heap of stubs ends where its use does. */
 START_TEST(the_unused_end_of_stubs)
 {
@@ -668,11 +678,7 @@ START_TEST(the_unused_end_of_stubs)
     assert_all_say(target, begin + USED, CDACQ_ANSWER_NONE);
     assert_all_say(target, begin + SIZE - 1, CDACQ_ANSWER_NONE);
     assert_all_say(target, other, CDACQ_ANSWER_NONE);
-    struct stretches list = listing(target);
-    ck_assert_uint_eq(list.count, 1);
-    ck_assert_uint_eq(list.items[0].begin, begin);
-    ck_assert_uint_eq(list.items[0].end, begin + USED);
-    stretches_deinit(&list);
+    assert_only_stretch(target, begin, begin + USED);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
@@ -697,10 +703,7 @@ START_TEST(stubs_of_which_parts_are_missing)
     assert_all_say(target, begin + USED - 1, CDACQ_ANSWER_STUB);
     assert_all_say(target, begin + HOLE, CDACQ_ANSWER_STUB);
     assert_all_say(target, begin + HOLE + 64, CDACQ_ANSWER_NONE);
-    struct stretches list = listing(target);
-    ck_assert_uint_eq(list.count, 1);
-    ck_assert_uint_eq(list.items[0].end, begin + HOLE + 64);
-    stretches_deinit(&list);
+    assert_only_stretch(target, begin, begin + HOLE + 64);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
@@ -723,10 +726,7 @@ START_TEST(stubs_of_which_most_is_missing)
     assert_all_say(target, begin + USED, CDACQ_ANSWER_STUB);
     assert_all_say(target, begin + 2 * PAGE, CDACQ_ANSWER_STUB);
     assert_all_say(target, begin + SIZE - 1, CDACQ_ANSWER_STUB);
-    struct stretches list = listing(target);
-    ck_assert_uint_eq(list.count, 1);
-    ck_assert_uint_eq(list.items[0].end, begin + SIZE);
-    stretches_deinit(&list);
+    assert_only_stretch(target, begin, begin + SIZE);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
