@@ -64,13 +64,6 @@ static void keep_number(struct live_mappings *mappings, struct mapped_file *file
         *known = file;
 }
 
-/* Whether a path is that of the file, which may have been deleted meanwhile. */
-static bool is_path_of(const struct mapped_file *file, const char *path)
-{
-    size_t length = strlen(file->path);
-    return strncmp(path, file->path, length) == 0 && (!path[length] || strcmp(path + length, " (deleted)") == 0);
-}
-
 /*
  * Whether a mapping is of a known file. Another file may have its number once it was deleted and nobody has it open;
  * this program does if it took bytes of it. Otherwise, the path must be the same.
@@ -78,7 +71,8 @@ static bool is_path_of(const struct mapped_file *file, const char *path)
 static bool is_mapping_of(const struct mapped_file *file, const struct proc_map *map)
 {
     bool is_held = atomic_load(&file->resolved) && file->content.bytes && file->content.is_mapped_one;
-    return file->inode == map->inode && file->device == map->device && (is_held || is_path_of(file, map->path));
+    return file->inode == map->inode && file->device == map->device &&
+           (is_held || mapped_path_is_still(map->path, file->path));
 }
 
 /* The record of a file that was deleted after its first mapping was seen. NULL: there is none. */
@@ -314,12 +308,14 @@ const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t 
         return listed_at(mappings, address);
     if (!proc_maps_part_at(mappings->file, address, mappings->name, &map))
         return NULL;
-    struct mapped_file *file = map.path ? file_of(mappings, &map) : NULL;
-    if (map.path && !file) { /* too many files are known: a listing forgets those without a mapping, which makes room */
+    if (!map.path)
+        return keep_found(mappings, (struct mapping){.begin = map.begin, .end = map.end});
+    struct mapped_file *file = file_of(mappings, &map);
+    if (!file) { /* too many files are known: a listing forgets those without a mapping, which makes room */
         (void)live_mappings_list(mappings);
         return listed_at(mappings, address);
     }
-    return keep_found(mappings, file ? mapping_of(&map, file) : (struct mapping){.begin = map.begin, .end = map.end});
+    return keep_found(mappings, mapping_of(&map, file));
 }
 
 /* Looks only at mappings that can be executed: every loaded file has one, and most mappings are of other kinds. */

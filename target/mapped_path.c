@@ -1,5 +1,7 @@
 #include "target/mapped_path.h"
 
+static const char deleted[] = " (deleted)";
+
 bool mapped_path_is_memory(const char *path)
 {
     static const char *const prefixes[] = {"/memfd:", "/dev/zero", "/SYSV"};
@@ -11,9 +13,14 @@ bool mapped_path_is_memory(const char *path)
 
 bool mapped_path_is_deleted(const char *path)
 {
-    static const char deleted[] = " (deleted)";
     size_t n = strlen(path);
     return n > sizeof deleted && strcmp(path + n - (sizeof deleted - 1), deleted) == 0;
+}
+
+bool mapped_path_is_still(const char *path, const char *before)
+{
+    size_t length = strlen(before);
+    return strncmp(path, before, length) == 0 && (!path[length] || strcmp(path + length, deleted) == 0);
 }
 
 bool mapped_path_is_file(const char *path)

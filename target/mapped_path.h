@@ -16,6 +16,9 @@ bool mapped_path_is_file(const char *path);
 /* Whether the kernel marks the path as that of a file that was deleted, or replaced by another one. */
 bool mapped_path_is_deleted(const char *path);
 
+/* Whether the path is that of a file that had the path `before`, and may have been deleted since. */
+bool mapped_path_is_still(const char *path, const char *before);
+
 /* Whether the path is the kernel's name for memory without a file, which no other program can find by this path. */
 bool mapped_path_is_memory(const char *path);
 

@@ -26,6 +26,17 @@ START_TEST(only_the_end_of_a_path_marks_a_deleted_file)
 }
 END_TEST
 
+START_TEST(a_path_stays_that_of_a_file_that_is_deleted)
+{
+    ck_assert(mapped_path_is_still("/app/lib.so", "/app/lib.so"));
+    ck_assert(mapped_path_is_still("/app/lib.so (deleted)", "/app/lib.so"));
+    ck_assert(mapped_path_is_still("/app/lib.so (deleted)", "/app/lib.so (deleted)"));
+    ck_assert(!mapped_path_is_still("/app/lib.so", "/app/lib.so (deleted)"));
+    ck_assert(!mapped_path_is_still("/app/lib.so.1", "/app/lib.so"));
+    ck_assert(!mapped_path_is_still("/app/lib", "/app/lib.so"));
+}
+END_TEST
+
 START_TEST(only_a_whole_path_to_a_place_for_files_is_one)
 {
     static const char *const files[] = {"/app/lib.so", "/a", "/app/.hidden/..so", "/devices/x", "/process"};
@@ -45,6 +56,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("mapped_path");
     tcase_add_test(tc, memory_that_the_kernel_names_is_told_from_files);
     tcase_add_test(tc, only_the_end_of_a_path_marks_a_deleted_file);
+    tcase_add_test(tc, a_path_stays_that_of_a_file_that_is_deleted);
     tcase_add_test(tc, only_a_whole_path_to_a_place_for_files_is_one);
     suite_add_tcase(s, tc);
     return s;
