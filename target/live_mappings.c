@@ -66,11 +66,12 @@ static void keep_number(struct live_mappings *mappings, struct mapped_file *file
 
 /*
  * Whether a mapping is of a known file. Another file may have its number once it was deleted and nobody has it open;
- * this program does if it took bytes of it. Otherwise, the path must be the same.
+ * this program does if it has mapped it. Otherwise, the path must be the same.
  */
 static bool is_mapping_of(const struct mapped_file *file, const struct proc_map *map)
 {
-    bool is_held = atomic_load(&file->resolved) && file->content.bytes && file->content.is_mapped_one;
+    const struct file_candidate *content = &file->content;
+    bool is_held = atomic_load(&file->resolved) && content->bytes && !content->owned && content->is_mapped_one;
     return file->inode == map->inode && file->device == map->device &&
            (is_held || mapped_path_is_still(map->path, file->path));
 }

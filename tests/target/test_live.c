@@ -920,6 +920,27 @@ START_TEST(files_with_the_same_number)
 }
 END_TEST
 
+/* Bytes that were read are a copy: the file is not open here, and another one can have its number. */
+START_TEST(a_file_that_was_read_is_not_open)
+{
+    static const uint8_t bytes[4096] = "bytes";
+    map_memory();
+    const char *first = test_file("first", bytes, sizeof bytes);
+    policy.pread = true;
+    open_self();
+    list_if(true);
+    ino_t number = map_here(first);
+    ck_assert(mapped_file_resolve(mapping_anew()->file));
+    munmap(memory, 4096);
+    unlink(first);
+    const char *second = file_with_number(number);
+    if (!second)
+        return;
+    map_here(second);
+    ck_assert_str_eq(mapping_anew()->path, second);
+}
+END_TEST
+
 /* While a file is open here, no other one has its number: its record stays, whatever becomes of its path. */
 START_TEST(a_file_that_is_open_keeps_its_record)
 {
@@ -1712,6 +1733,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, mappings_as_the_kernel_reports_them, 0, 2);
     tcase_add_loop_test(tc, mappings_are_listed_again, 0, 2);
     tcase_add_loop_test(tc, files_with_the_same_number, 0, NUMBER_WAYS);
+    tcase_add_test(tc, a_file_that_was_read_is_not_open);
     tcase_add_loop_test(tc, a_file_that_is_open_keeps_its_record, 0, 2);
     tcase_add_loop_test(tc, files_with_code, 0, LIST_STATES);
     suite_add_tcase(s, tc);
