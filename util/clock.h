@@ -5,12 +5,14 @@
 #include <stdint.h>
 #include <time.h>
 
+#define NS_PER_SECOND UINT64_C(1000000000)
+
 /* Nanoseconds since some moment before the process began. */
 static inline uint64_t monotonic_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
 #endif

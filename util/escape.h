@@ -1,14 +1,17 @@
 /*
- * escape.h: escapes untrusted bytes as printable UTF-8 on one line. Control characters (C0, DEL, C1) and bytes that are
- * not UTF-8 become \xNN; line separators and direction controls become \u{NNNN}. Pure functions.
+ * escape.h: escapes untrusted bytes as printable UTF-8, on one line except for ESCAPE_TEXT. Control characters (C0,
+ * DEL, C1) and bytes that are not UTF-8 become \xNN; line separators and direction controls become \u{NNNN}. So do, in
+ * all but text, characters that nothing is shown for: with them, two names could look alike that are not the same.
+ * Text, such as the message of an exception, keeps them: some scripts and emoji are not written without. Pure
+ * functions.
  */
 #ifndef CDACQ_UTIL_ESCAPE_H
 #define CDACQ_UTIL_ESCAPE_H
 
 #include "util/base.h"
 
-/* Room for `n` bytes in any form: at worst, in JSON, each becomes \\xNN. */
-#define ESCAPED_SIZE(n) (5 * (n))
+/* Room for `n` bytes in any form: at worst, in JSON, each becomes \u00NN. */
+#define ESCAPED_SIZE(n) (6 * (n))
 
 enum { ESCAPED_CHARACTER_SIZE = ESCAPED_SIZE(4) }; /* room for one character */
 
@@ -17,6 +20,9 @@ enum escape_form {
     ESCAPE_MESSAGE,      /* a backslash stays: a message may quote escaped data */
     ESCAPE_JSON_DATA,    /* ESCAPE_DATA, as the contents of a JSON string */
     ESCAPE_JSON_MESSAGE, /* ESCAPE_MESSAGE, as the contents of a JSON string */
+    ESCAPE_TEXT,         /* ESCAPE_MESSAGE for text of several lines: tabs and line feeds stay */
+    ESCAPE_JSON_TEXT,    /* text as the contents of a JSON string, whose reader gets every character as it was */
+    ESCAPE_FORMS,
 };
 
 /* Whether a byte is printable ASCII that no form escapes. */

@@ -47,6 +47,18 @@ void text_append(struct text *text, const void *data, size_t length)
     text->data[text->length] = '\0';
 }
 
+void text_cut(struct text *text, size_t length)
+{
+    if (text->data && length <= text->length)
+        text->data[text->length = length] = '\0';
+}
+
+bool text_equals(const struct text *text, const char *string)
+{
+    size_t length = strlen(string);
+    return text->length == length && (!length || memcmp(text->data, string, length) == 0);
+}
+
 void text_puts(struct text *text, const char *string)
 {
     text_append(text, string, strlen(string));

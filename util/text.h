@@ -25,6 +25,12 @@ void text_printf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Appends bytes of a target or a file, escaped as ESCAPE_DATA (util/escape.h). */
 void text_escape(struct text *text, const void *data, size_t length);
 
+/* Removes what comes after the first `length` bytes. */
+void text_cut(struct text *text, size_t length);
+
+/* Whether the text is that string. */
+bool text_equals(const struct text *text, const char *string);
+
 /* Writes a number of bytes exactly, in the largest unit that allows it: "8 MiB". */
 void text_bytes(char *ret, size_t size, uint64_t bytes);
 

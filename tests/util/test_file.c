@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "util/file_root.h"
 #include "tests/support/check_main.h"
 
 static char path[] = "/tmp/cdacq_test_file.XXXXXX";
@@ -48,6 +49,39 @@ START_TEST(opening_never_blocks)
     ck_assert_int_ge(opened, 0);
     ck_assert(S_ISFIFO(st.st_mode));
     close(opened);
+}
+END_TEST
+
+START_TEST(only_regular_files_are_opened)
+{
+    struct stat st;
+    ck_assert_int_eq(write(fd, "abc", 3), 3);
+    int opened = file_open_regular(path, &st);
+    ck_assert_int_ge(opened, 0);
+    ck_assert_int_eq(st.st_size, 3);
+    ck_assert_int_eq(fcntl(opened, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    ck_assert_int_eq(fcntl(opened, F_GETFL) & O_ACCMODE, O_RDONLY);
+    char byte;
+    ck_assert_int_eq(pread(opened, &byte, 1, 1), 1);
+    ck_assert_int_eq(byte, 'b');
+    close(opened);
+    ck_assert_int_eq(chmod(path, 0), 0);
+    opened = file_open_regular(path, &st);
+    ck_assert_int_eq(opened < 0, geteuid() != 0); /* as open() has it */
+    if (opened >= 0)
+        close(opened);
+    unlink(path);
+    ck_assert_int_eq(file_open_regular(path, &st), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    int writer_without_reader = open(path, O_WRONLY | O_NONBLOCK);
+    ck_assert_int_eq(writer_without_reader, -1);
+    ck_assert_int_eq(file_open_regular(path, &st), -1);
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert_int_eq(file_open_regular("/dev/null", &st), -1);
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert_int_eq(file_open_regular("/", &st), -1);
+    ck_assert_int_eq(errno, EINVAL);
 }
 END_TEST
 
@@ -104,6 +138,11 @@ START_TEST(passes_holes)
     ck_assert_mem_eq(bytes, "bc\0\0\0", 5);
     ck_assert_uint_le(file_find_data(fd, 0), AT);
     ck_assert_uint_eq(file_find_data(fd, SIZE), UINT64_MAX);
+    ck_assert_uint_ge(file_find_hole(fd, AT), AT);
+    ck_assert_uint_le(file_find_hole(fd, AT), SIZE);
+    ck_assert_uint_eq(file_find_hole(fd, SIZE), UINT64_MAX);
+    errno = 0;
+    ck_assert_uint_eq(file_find_data(fd, (uint64_t)INT64_MAX + 1), UINT64_MAX);
     ck_assert_int_eq(ftruncate(fd, AT + 2), 0);
     ck_assert_uint_eq(file_read_sparse_at(fd, AT - 10, bytes, SIZE), 12);
     ck_assert_uint_eq(file_read_sparse_at(-1, 0, bytes, SIZE), 0);
@@ -169,6 +208,7 @@ static Suite *file_suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, opens_and_says_what_it_is);
     tcase_add_test(tcase, opening_never_blocks);
+    tcase_add_test(tcase, only_regular_files_are_opened);
     tcase_add_test(tcase, reads_at_an_offset);
     tcase_add_test(tcase, a_failure_is_not_an_end);
     tcase_add_test(tcase, passes_holes);

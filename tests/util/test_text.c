@@ -227,7 +227,7 @@ START_TEST(what_rearranges_a_line_is_escaped)
     assert_escapes("\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", "\\u{200e}\\u{200f}\\u{061c}"); /* marks */
     assert_escapes("\xe2\x80\xa8\xe2\x80\xa9", "\\u{2028}\\u{2029}");                  /* line, paragraph */
     assert_escapes("\xef\xbb\xbfT", "\\u{feff}T");
-    assert_stays("\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa"); /* their neighbours */
+    assert_stays("\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0"); /* neighbours */
 }
 END_TEST
 
@@ -267,6 +267,16 @@ START_TEST(numbers_of_bytes)
 }
 END_TEST
 
+START_TEST(equals)
+{
+    ck_assert(text_equals(&text, ""));
+    ck_assert(!text_equals(&text, "a"));
+    text_puts(&text, "ab");
+    ck_assert(text_equals(&text, "ab"));
+    ck_assert(!text_equals(&text, "a") && !text_equals(&text, "abc") && !text_equals(&text, ""));
+}
+END_TEST
+
 static Suite *suite(void)
 {
     const TTest *const tests[] = {
@@ -288,6 +298,7 @@ static Suite *suite(void)
         what_rearranges_a_line_is_escaped,
         bytes_as_digits,
         numbers_of_bytes,
+        equals,
     };
     Suite *s = suite_create("text");
     TCase *tc = tcase_create("text");
