@@ -102,7 +102,7 @@ static bool read_augmentation(const struct cfi_bytes *bytes, struct dwarf_cursor
         return (encoding & 0x70) != 0x50; /* aligned: its size depends on its address */
     }
     case 'L':
-        dwarf_uint(cursor, 1);
+        cie->lsda_encoding = (uint8_t)dwarf_uint(cursor, 1);
         return true;
     case 'S':
         cie->is_signal = true;
@@ -119,7 +119,7 @@ bool cfi_cie_read(const struct cfi_bytes *bytes, struct cfi_cie *ret)
 {
     struct dwarf_cursor cursor = cursor_of(bytes);
     struct cfi_head head;
-    *ret = (struct cfi_cie){0};
+    *ret = (struct cfi_cie){.lsda_encoding = CFI_ENCODING_OMITTED};
     if (!read_head(bytes, &cursor, &head) || !head.is_cie)
         return false;
     unsigned version = (unsigned)dwarf_uint(&cursor, 1);
@@ -153,6 +153,15 @@ bool cfi_cie_read(const struct cfi_bytes *bytes, struct cfi_cie *ret)
     return !cursor.failed;
 }
 
+/* The pointer to the language-specific data; 0 if it is null, or encoded in a way that is not known. */
+static uint64_t read_lsda(const struct cfi_bytes *bytes, struct dwarf_cursor cursor, unsigned encoding)
+{
+    struct dwarf_cursor pointer = cursor;
+    bool is_null = encoding == CFI_ENCODING_OMITTED || !read_format(&cursor, encoding, bytes->word_size);
+    uint64_t address = is_null ? 0 : read_pointer_as(bytes, &pointer, encoding);
+    return pointer.failed ? 0 : address;
+}
+
 bool cfi_fde_read(const struct cfi_bytes *bytes, const struct cfi_cie *cie, struct cfi_fde *ret)
 {
     struct dwarf_cursor cursor = cursor_of(bytes);
@@ -161,8 +170,15 @@ bool cfi_fde_read(const struct cfi_bytes *bytes, const struct cfi_cie *cie, stru
         return false;
     ret->begin = read_pointer_as(bytes, &cursor, cie->pointer_encoding);
     ret->end = add_saturated(ret->begin, read_format(&cursor, cie->pointer_encoding & 0x07, bytes->word_size));
-    if (cie->has_augmentation_size)
-        dwarf_bytes(&cursor, dwarf_uleb(&cursor));
+    ret->lsda = 0;
+    if (cie->has_augmentation_size) {
+        uint64_t size = dwarf_uleb(&cursor);
+        struct dwarf_cursor data = cursor;
+        if (dwarf_bytes(&cursor, size)) {
+            data.end = cursor.at;
+            ret->lsda = read_lsda(bytes, data, cie->lsda_encoding);
+        }
+    }
     ret->program = cursor.at;
     ret->program_size = dwarf_left(&cursor);
     return !cursor.failed;
@@ -370,6 +386,7 @@ static void run_instruction(struct machine *machine, struct dwarf_cursor *cursor
 {
     switch (code) {
     case DW_CFA_nop:
+    case DW_CFA_AARCH64_negate_ra_state: /* an address itself shows whether it is signed */
         break;
     case DW_CFA_set_loc:
         machine->at = read_pointer_as(machine->bytes, cursor, machine->cie->pointer_encoding);
@@ -398,9 +415,6 @@ static void run_instruction(struct machine *machine, struct dwarf_cursor *cursor
         break;
     case DW_CFA_val_expression:
         set_expression(machine, cursor, CFI_VALUE_EXPRESSION);
-        break;
-    case DW_CFA_AARCH64_negate_ra_state:
-        machine->row.is_signed = !machine->row.is_signed;
         break;
     case DW_CFA_GNU_args_size:
         dwarf_uleb(cursor);

@@ -29,8 +29,8 @@ enum {
 struct cfi_bytes {
     const uint8_t *bytes;
     size_t size;
-    uint64_t address;  /* of the first byte, in the target or, in .debug_frame, its vaddr or offset */
-    uint8_t word_size; /* 4 or 8 */
+    uint64_t address;   /* of the first byte, in the target or, in .debug_frame, its vaddr or offset */
+    unsigned word_size; /* 4 or 8 */
     bool big;
     bool is_debug_frame; /* .debug_frame, not .eh_frame */
 };
@@ -50,8 +50,8 @@ bool cfi_head_at(const struct cfi_bytes *bytes, struct cfi_head *ret);
 struct cfi_cie {
     uint64_t code_factor;
     int64_t data_factor;
-    unsigned return_address; /* column */
-    uint8_t pointer_encoding;
+    unsigned return_address;                 /* column */
+    uint8_t pointer_encoding, lsda_encoding; /* the latter: CFI_ENCODING_OMITTED if its FDEs have none */
     bool has_augmentation_size, is_signal;
     const uint8_t *program;
     size_t program_size;
@@ -61,6 +61,7 @@ bool cfi_cie_read(const struct cfi_bytes *bytes, struct cfi_cie *ret);
 
 struct cfi_fde {
     uint64_t begin, end; /* addresses that it covers; of .debug_frame vaddrs */
+    uint64_t lsda;       /* address of the language-specific data of the function; 0: there are none */
     const uint8_t *program;
     size_t program_size;
 };
@@ -99,9 +100,9 @@ struct cfi_rule {
 
 struct cfi_row {
     uint8_t cfa_register;
-    bool is_signal, is_signed; /* a signal trampoline; the return address is signed (pointer authentication) */
-    uint8_t return_address;    /* column */
-    struct cfi_rule cfa;       /* VALUE_OFFSET from cfa_register, or VALUE_EXPRESSION; else there is none */
+    bool is_signal;         /* a signal trampoline */
+    uint8_t return_address; /* column */
+    struct cfi_rule cfa;    /* VALUE_OFFSET from cfa_register, or VALUE_EXPRESSION; else there is none */
     struct cfi_rule registers[CFI_REGISTER_MAX];
 };
 

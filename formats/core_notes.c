@@ -59,6 +59,16 @@ struct core_prpsinfo core_prpsinfo_at(struct elf_class elf, const uint8_t *desc,
     return info;
 }
 
+/* struct user_pac_mask: the bits of signed pointers to data, then those of signed addresses of code. */
+uint64_t core_pac_mask_at(struct elf_class elf, const uint8_t *desc, size_t size)
+{
+    enum { ADDRESS_BITS_MIN = 36 };                                          /* of a process, with pages of 16 KiB */
+    static const uint64_t others = ((UINT64_C(1) << ADDRESS_BITS_MIN) - 1) | /* and bit 55, of the kernel's addresses */
+                                   UINT64_C(1) << 55;
+    uint64_t mask = elf.wide && size >= 16 ? load_u64(desc + 8, elf.big) : 0;
+    return mask & others ? 0 : mask;
+}
+
 uint64_t core_auxv_value(struct elf_class elf, const uint8_t *desc, size_t size, uint64_t type)
 {
     size_t word = elf_word_size(elf);

@@ -1,7 +1,8 @@
 /*
  * core_notes.h: the notes of a core that describe its process and threads. Each function decodes one note's contents
  * ("desc"); the kernel's layout depends on the class of the core and, for registers, on the machine. Pure functions.
- * Source: Linux include/uapi/linux/elfcore.h, include/linux/elfcore-compat.h, include/uapi/asm-generic/siginfo.h.
+ * Source: Linux include/uapi/linux/elfcore.h, include/linux/elfcore-compat.h, include/uapi/asm-generic/siginfo.h,
+ * arch/arm64/include/uapi/asm/ptrace.h.
  */
 #ifndef CDACQ_FORMATS_CORE_NOTES_H
 #define CDACQ_FORMATS_CORE_NOTES_H
@@ -41,6 +42,12 @@ struct core_prpsinfo {
 
 /* pid is 0 if the note is too short for it. */
 struct core_prpsinfo core_prpsinfo_at(struct elf_class elf, const uint8_t *desc, size_t size);
+
+/*
+ * NT_ARM_PAC_MASK: the bits of a signed return address that hold its signature. 0 if the note is too short, or if they
+ * are not bits that the kernel leaves to signatures.
+ */
+uint64_t core_pac_mask_at(struct elf_class elf, const uint8_t *desc, size_t size);
 
 /* The value of an entry of NT_AUXV (AT_*). 0 where there is none. */
 uint64_t core_auxv_value(struct elf_class elf, const uint8_t *desc, size_t size, uint64_t type);

@@ -6,12 +6,13 @@
 #include "util/error.h"
 
 enum {
-    NOTE_HEADER = 12 + 8, /* namesz, descsz, type, then "CORE" and its padding, or CORE_WRITER_NOTE and its */
+    NOTE_HEADER = 12 + 8, /* namesz, descsz, type, then a name of 4 or 5 bytes and its padding */
     PRPSINFO_SIZE_64 = 136,
     PRPSINFO_SIZE_32 = 124, /* with the 16-bit uid and gid of i386 and arm */
     PRPSINFO_NAME = 16,     /* pr_fname, before pr_psargs */
     PRPSINFO_ARGS = 80,
     SIGINFO_SIZE = 128,
+    PAC_MASK_SIZE = 16,
 };
 
 /* A file being written. The first failure is kept, and later writes do nothing. */
@@ -133,6 +134,18 @@ static uint64_t prstatus_size(const struct core_writer_image *image, const struc
     return align_up(prstatus_head_size(image) + registers + 4, image->wide ? 8 : 4);
 }
 
+/* A note of the writer's own that holds a text; none if it is NULL. */
+static uint64_t text_note_size(const char *text)
+{
+    return text ? NOTE_HEADER + align_up(strlen(text), 4) : 0;
+}
+
+/* The command line, if NT_PRPSINFO cuts it or fills up, as if it did; otherwise NULL. */
+static const char *long_arguments(const struct core_writer_image *image)
+{
+    return image->arguments && strlen(image->arguments) >= PRPSINFO_ARGS - 1 ? image->arguments : NULL;
+}
+
 static void plan_notes(const struct core_writer_image *image, struct plan *plan)
 {
     uint64_t word = image->wide ? 8 : 4;
@@ -144,11 +157,14 @@ static void plan_notes(const struct core_writer_image *image, struct plan *plan)
     if (image->pid)
         plan->note_size += NOTE_HEADER + prpsinfo_size(image);
     plan->note_size += image->marked ? NOTE_HEADER : 0;
+    plan->note_size += text_note_size(long_arguments(image)) + text_note_size(image->program);
     for (size_t i = 0; i < image->pdb_count; i++)
         plan->note_size += NOTE_HEADER + align_up(image->pdbs[i].size, 4);
     for (size_t i = 0; i < image->thread_count; i++) {
         plan->note_size += NOTE_HEADER + prstatus_size(image, &image->threads[i]);
         plan->note_size += image->threads[i].died ? NOTE_HEADER + SIGINFO_SIZE : 0;
+        plan->note_size += image->threads[i].pac_mask ? NOTE_HEADER + PAC_MASK_SIZE : 0;
+        plan->note_size += text_note_size(image->threads[i].name);
     }
 }
 
@@ -276,12 +292,17 @@ static void put_section_header(struct sink *sink, const struct plan *plan)
     put_word(sink, 0); /* sh_entsize */
 }
 
-static void put_note_header(struct sink *sink, uint32_t type, uint64_t size)
+static void put_named_header(struct sink *sink, const char name[8], uint32_t type, uint64_t size)
 {
-    put_u32(sink, 5);
+    put_u32(sink, (uint32_t)strlen(name) + 1);
     put_u32(sink, (uint32_t)size);
     put_u32(sink, type);
-    put_bytes(sink, "CORE\0\0\0", 8);
+    put_bytes(sink, name, 8);
+}
+
+static void put_note_header(struct sink *sink, uint32_t type, uint64_t size)
+{
+    put_named_header(sink, "CORE\0\0\0", type, size);
 }
 
 static void put_prpsinfo(struct sink *sink, const struct core_writer_image *image)
@@ -309,6 +330,12 @@ static void put_own_note(struct sink *sink, enum core_writer_note type, const vo
     put_bytes(sink, name, sizeof name);
     put_bytes(sink, bytes, size);
     put_zeros(sink, align_up(size, 4) - size);
+}
+
+static void put_text_note(struct sink *sink, enum core_writer_note type, const char *text)
+{
+    if (text)
+        put_own_note(sink, type, text, strlen(text));
 }
 
 static void put_thread(struct sink *sink, const struct core_writer_image *image,
@@ -339,6 +366,12 @@ static void put_thread(struct sink *sink, const struct core_writer_image *image,
         }
         put_zeros(sink, end - sink->offset);
     }
+    if (thread->pac_mask) {
+        put_named_header(sink, "LINUX\0\0", NT_ARM_PAC_MASK, PAC_MASK_SIZE);
+        put_u64(sink, thread->pac_mask); /* of pointers to data, and of addresses of code */
+        put_u64(sink, thread->pac_mask);
+    }
+    put_text_note(sink, CORE_WRITER_THREAD_NAME, thread->name);
 }
 
 static void put_nt_file(struct sink *sink, const struct core_writer_image *image, const struct plan *plan)
@@ -373,6 +406,8 @@ enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *
         put_prpsinfo(&sink, image);
     if (image->marked)
         put_own_note(&sink, CORE_WRITER_MARK, NULL, 0);
+    put_text_note(&sink, CORE_WRITER_ARGUMENTS, long_arguments(image));
+    put_text_note(&sink, CORE_WRITER_PROGRAM, image->program);
     for (size_t i = 0; i < image->thread_count; i++)
         put_thread(&sink, image, &image->threads[i]);
     put_nt_file(&sink, image, &plan);

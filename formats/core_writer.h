@@ -53,15 +53,20 @@ struct core_writer_thread {
     uint32_t sender_uid;      /* si_uid */
     const uint8_t *registers; /* as the machine's kernel writes them */
     size_t registers_size;
+    uint64_t pac_mask; /* of arm64: the bits of signed addresses; 0: no NT_ARM_PAC_MASK is written */
+    const char *name;  /* NULL: no CORE_WRITER_THREAD_NAME is written */
 };
 
 #define CORE_WRITER_NOTE "CDACQ" /* name of the notes of a core that `cdacq snapshot` writes */
 
 /* gdb goes by the type alone, whatever the name: these are no NT_* that it knows, so that it passes over the notes. */
 enum core_writer_note {
-    CORE_WRITER_MARK = 0x43444301, /* empty: who wrote the core */
-    CORE_WRITER_PDB = 0x43444302,  /* the bytes of a portable PDB, which has its id in it */
-    CORE_WRITER_PDB_BEFORE = 2,    /* the same in snapshots of earlier versions */
+    CORE_WRITER_MARK = 0x43444301,        /* empty: who wrote the core */
+    CORE_WRITER_PDB = 0x43444302,         /* the bytes of a portable PDB, which has its id in it */
+    CORE_WRITER_ARGUMENTS = 0x43444303,   /* the command line, separated by spaces */
+    CORE_WRITER_PROGRAM = 0x43444304,     /* the path of the program */
+    CORE_WRITER_THREAD_NAME = 0x43444305, /* the kernel's name of the thread whose NT_PRSTATUS is before it */
+    CORE_WRITER_PDB_BEFORE = 2,           /* the same in snapshots of earlier versions */
 };
 
 /* Bytes of a note of that kind, at most 1 GiB. */
@@ -78,7 +83,8 @@ struct core_writer_image {
     uint16_t machine;      /* EM_* */
     int pid;               /* 0: no NT_PRPSINFO is written */
     const char *name;      /* of the process, for NT_PRPSINFO; may be NULL */
-    const char *arguments; /* likewise, its command line; cut after 79 bytes */
+    const char *arguments; /* likewise, its command line; cut after 79 bytes, and whole in a note of its own */
+    const char *program;   /* its path; NULL: no CORE_WRITER_PROGRAM is written */
     unsigned page_size;    /* the unit of NT_FILE's offsets; 0: CORE_WRITER_PAGE if all offsets allow it, otherwise 1 */
     const struct core_writer_mapping *mappings; /* NT_FILE is written even if there are none */
     size_t mapping_count;

@@ -183,13 +183,18 @@ static bool skip_flagged(const struct debug_info_encoding *encoding, const struc
     return true;
 }
 
+bool debug_info_has_flags(const struct debug_info_encoding *encoding)
+{
+    return encoding->patchpoint_size != 0;
+}
+
 bool debug_info_open(const struct debug_info_encoding *encoding, const struct bytes *bytes, bool has_flag_byte,
                      struct debug_info *ret)
 {
     uint64_t offset = 0;
     uint8_t header[HEADER_MAX];
     struct chunk_sizes sizes = {0};
-    if (has_flag_byte && encoding->patchpoint_size && !skip_flagged(encoding, bytes, &offset))
+    if (has_flag_byte && debug_info_has_flags(encoding) && !skip_flagged(encoding, bytes, &offset))
         return false;
     struct nibbles nibbles = {.data = header};
     const uint8_t *window = bytes_window(bytes, offset, HEADER_MAX);

@@ -78,4 +78,7 @@ bool debug_info_il_map(const struct debug_info *info, struct il_map *ret);
 /* The IL offset at a native offset of a map that is not empty. */
 uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t native_offset);
 
+/* Whether a blob of JIT-compiled code may start with a byte of flags: that of .NET 11 has its flags in the header. */
+bool debug_info_has_flags(const struct debug_info_encoding *encoding);
+
 #endif

@@ -12,7 +12,7 @@
 struct dwarf_frame_writer {
     struct byte_writer *to; /* empty at first */
     const struct frame_machine *machine;
-    uint8_t word_size; /* 4 or 8 */
+    unsigned word_size; /* 4 or 8 */
     /*
      * .eh_frame, not .debug_frame: addresses are 32-bit numbers, relative to where they are. `address` is that of the
      * section's first byte, in the same address space as the functions.

@@ -108,11 +108,11 @@ void dwarf_info_end_functions(struct dwarf_info_writer *writer)
     writer->unit_addresses = start;
 }
 
-void dwarf_info_add_ranges(struct dwarf_info_writer *writer, const struct dwarf_function *function)
+void dwarf_info_add_range(struct dwarf_info_writer *writer, uint64_t begin, uint64_t end)
 {
-    put_range(writer, function->begin, function->end);
-    put_word(writer->address_ranges, function->begin, writer->word_size);
-    put_word(writer->address_ranges, function->end - function->begin, writer->word_size);
+    put_range(writer, begin, end);
+    put_word(writer->address_ranges, begin, writer->word_size);
+    put_word(writer->address_ranges, end - begin, writer->word_size);
 }
 
 void dwarf_info_end_unit(struct dwarf_info_writer *writer)

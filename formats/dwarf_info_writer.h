@@ -10,7 +10,7 @@
 
 struct dwarf_info_writer {
     struct byte_writer *info, *abbreviations, *ranges, *address_ranges;
-    uint8_t word_size;
+    unsigned word_size;
     size_t unit, unit_ranges, unit_addresses; /* of the unit at hand: offsets of it, of a field, of its list */
 };
 
@@ -36,10 +36,10 @@ void dwarf_info_begin_unit(struct dwarf_info_writer *writer, const char *name, u
 /* Adds a function to the unit. */
 void dwarf_info_add(struct dwarf_info_writer *writer, const struct dwarf_function *function);
 
-/* Adds the addresses of a function to those of the unit: for all functions, after they were added. */
-void dwarf_info_add_ranges(struct dwarf_info_writer *writer, const struct dwarf_function *function);
+/* Adds addresses to those of the unit, which are to have all of its functions. */
+void dwarf_info_add_range(struct dwarf_info_writer *writer, uint64_t begin, uint64_t end);
 
-/* The order is: begin_unit, add for each function, end_functions, add_ranges for each function, end_unit. */
+/* The order is: begin_unit, add for each function, end_functions, add_range for each range, end_unit. */
 void dwarf_info_end_functions(struct dwarf_info_writer *writer);
 void dwarf_info_end_unit(struct dwarf_info_writer *writer);
 

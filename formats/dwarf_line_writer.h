@@ -10,7 +10,7 @@
 struct dwarf_line_writer {
     struct byte_writer *to;
     struct byte_writer program; /* of the unit at hand; freed by dwarf_line_deinit */
-    uint8_t word_size, code_factor;
+    unsigned word_size, code_factor;
     uint64_t address; /* the state of the program: DWARF's registers */
     uint32_t file, line, column;
 };

@@ -52,7 +52,7 @@ struct elf_symbol {
     uint64_t value, size;
 };
 
-static inline size_t elf_word_size(struct elf_class elf)
+static inline unsigned elf_word_size(struct elf_class elf)
 {
     return elf.wide ? 8 : 4;
 }

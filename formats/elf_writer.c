@@ -6,7 +6,7 @@
 #include "util/sha256.h"
 
 enum {
-    PIECE = 64 * 1024, /* of a section that is read */
+    PIECE = 8 * 1024, /* of a section that is read */
     NAME_MAX_SIZE = 64,
     NOTE_HEADER_SIZE = 12 + 4, /* with the name "GNU" */
     NOTE_SIZE = NOTE_HEADER_SIZE + ELF_WRITER_BUILD_ID_SIZE,

@@ -26,7 +26,7 @@ enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct c
 {
     uint8_t fields[JITDUMP_HEADER_SIZE] = {0};
     if (size < JITDUMP_HEADER_SIZE_MIN)
-        return CDACQ_END;
+        return CDACQ_DONE;
     bool big = load_u32(bytes, true) == MAGIC;
     if (!big && load_u32(bytes, false) != MAGIC)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "not a jitdump: it begins with %08" PRIx32 ", not with \"JiTD\"",
@@ -41,7 +41,7 @@ enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct c
     /* A short header is followed by records. */
     size_t own = MIN((size_t)total_size, sizeof fields);
     if (size < own)
-        return CDACQ_END;
+        return CDACQ_DONE;
     memcpy(fields, bytes, own);
     *ret = (struct cdacq_jitdump_record){
         .size = sizeof *ret,
@@ -125,6 +125,17 @@ static bool next_entry(const struct cdacq_jitdump_record *record, uint64_t *curs
 
 JITDUMP_LIST_FUNCTION(next_entry, uint64_t *cursor, entry, next_entry(record, cursor, &own))
 
+/*
+ * Whether a record without its code is as .NET 11 writes it: a block of stubs whose pages do not exist yet. .NET 10
+ * ends the file there (dotnet/runtime#120419).
+ */
+static bool is_stub_block_without_code(const struct cdacq_jitdump_record *record, uint64_t code)
+{
+    static const char prefix[] = "stub ReportStubBlock<";
+    return record->total_size == code && record->as.load.name_length > strlen(prefix) &&
+           !memcmp(record->as.load.name, prefix, strlen(prefix));
+}
+
 static void finish_load(const uint8_t *p, struct cdacq_jitdump_record *record, struct jitdump_problems *problems)
 {
     struct cdacq_jitdump_load *load = &record->as.load;
@@ -139,7 +150,9 @@ static void finish_load(const uint8_t *p, struct cdacq_jitdump_record *record, s
     load->name_length = (size_t)(end - name);
     uint64_t code = JITDUMP_LOAD_FIXED + (uint64_t)load->name_length + 1;
     load->code_offset = record->offset + code;
-    if (!range_fits(code, load->code_size, record->total_size))
+    if (!range_fits(code, load->code_size, record->total_size) && is_stub_block_without_code(record, code))
+        load->code = NULL;
+    else if (!range_fits(code, load->code_size, record->total_size))
         jitdump_problem(problems,
                         "JIT_CODE_LOAD: code_size is %" PRIu64 ", and %" PRIu64 " bytes are left for the code",
                         load->code_size, record->total_size - code);
@@ -154,12 +167,21 @@ static void finish_debug_info(struct cdacq_jitdump_record *record, struct jitdum
 {
     const struct cdacq_jitdump_debug_info *info = &record->as.debug_info;
     struct cdacq_jitdump_entry entry;
-    uint64_t count = 0;
-    for (uint64_t cursor = 0; next_entry(record, &cursor, &entry);)
-        count++;
+    uint64_t count = 0, wrong = 0, first = 0, first_address = 0;
+    for (uint64_t cursor = 0; next_entry(record, &cursor, &entry); count++)
+        if (entry.code_addr - info->code_addr > UINT32_MAX && !wrong++) { /* farther than the code of any record goes */
+            first = count + 1;
+            first_address = entry.code_addr;
+        }
     if (count < info->nr_entry)
         jitdump_problem(problems, "JIT_CODE_DEBUG_INFO: nr_entry is %" PRIu64 ", and %" PRIu64 " entries are there",
                         info->nr_entry, count);
+    if (wrong)
+        jitdump_problem(problems,
+                        "JIT_CODE_DEBUG_INFO: %" PRIu64 " of %" PRIu64 " entries are not in the function at 0x%" PRIx64
+                        ": number %" PRIu64 " is at 0x%" PRIx64
+                        " (Node.js 20 writes wrong memory for scripts with a sourceURL)",
+                        wrong, count, info->code_addr, first, first_address);
 }
 
 static int32_t offset_at(const struct cfi_bytes *bytes, uint64_t at)

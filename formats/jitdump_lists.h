@@ -64,7 +64,7 @@ static inline void jitdump_load_fields(const uint8_t *p, size_t narrow, size_t w
         if (status < 0)                                                                                      \
             return status;                                                                                   \
         if (!get)                                                                                            \
-            return CDACQ_END;                                                                                \
+            return CDACQ_DONE;                                                                               \
         sized_copy(ret, &own, sizeof own);                                                                   \
         return CDACQ_OK;                                                                                     \
     }

@@ -91,7 +91,7 @@ enum cdacq_status cdacq_jitdump_record_next_string(const struct cdacq_jitdump_re
 {
     if ((unsigned)list > CDACQ_JITDUMP_FUNCTION_NAMES)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a jitdump record has no list of strings %u", (unsigned)list);
-    return next_string(record, (enum samply_list_id)list, cursor, ret, ret_length) ? CDACQ_OK : CDACQ_END;
+    return next_string(record, (enum samply_list_id)list, cursor, ret, ret_length) ? CDACQ_OK : CDACQ_DONE;
 }
 
 /* ---- Checking the lists ------------------------------------------------------------------------------------------ */

@@ -322,6 +322,13 @@ enum cdacq_status metadata_parameter(const struct metadata *metadata, uint32_t m
 enum cdacq_status metadata_next_row(const struct metadata *metadata, enum metadata_table table, unsigned column,
                                     uint32_t key, uint32_t *rid);
 
+/*
+ * The TypeDef of the next NestedClass row after *rid (0: the first) that has this enclosing TypeDef; *rid becomes 0 at
+ * the end. The table is not sorted by it: all calls together look at each row.
+ */
+enum cdacq_status metadata_next_nested(const struct metadata *metadata, uint32_t enclosing, uint32_t *rid,
+                                       uint32_t *ret_type);
+
 /* The next CustomAttribute after *rid (0: the first) of a MethodDef, TypeDef or Param; *rid becomes 0 at the end. */
 enum cdacq_status metadata_next_attribute(const struct metadata *metadata, uint32_t parent_token, uint32_t *rid);
 

@@ -67,6 +67,54 @@ enum cdacq_status metadata_type_is(const struct metadata *metadata, uint32_t tok
     }
 }
 
+enum cdacq_status metadata_method_named(const struct metadata *metadata, uint32_t type, const char *name, size_t length,
+                                        uint32_t *ret)
+{
+    struct metadata_method_def row;
+    uint32_t begin, end, found = 0;
+    enum cdacq_status status = metadata_methods(metadata, type, &begin, &end);
+    bool is_only = true, equal = false, indirect = metadata_row_count(metadata, METADATA_METHOD_PTR);
+    for (uint32_t rid = begin; status == CDACQ_OK && rid < end && !indirect; rid++) {
+        status = metadata_method_def(metadata, rid, &row);
+        if (status == CDACQ_OK)
+            status = metadata_string_equals(metadata, row.name, name, length, &equal);
+        if (status == CDACQ_OK && equal) {
+            is_only = !found;
+            found = rid;
+        }
+    }
+    if (status == CDACQ_OK)
+        *ret = is_only ? found : 0;
+    return status;
+}
+
+enum cdacq_status metadata_assembly_is(const struct metadata *metadata, const char *name, bool *ret)
+{
+    uint32_t index;
+    *ret = false;
+    enum cdacq_status status = metadata_assembly_name(metadata, &index);
+    return status == CDACQ_OK ? metadata_string_equals(metadata, index, name, strlen(name), ret) : status;
+}
+
+enum cdacq_status metadata_method_is(const struct metadata *metadata, uint32_t token, const char *space,
+                                     const char *type, const char *method, bool *ret)
+{
+    struct metadata_method_def row;
+    uint32_t owner, rid = metadata_rid(token);
+    bool equal = false;
+    *ret = false;
+    if (metadata_token_table(token) != METADATA_METHOD_DEF)
+        return CDACQ_OK;
+    enum cdacq_status status = metadata_method_def(metadata, rid, &row);
+    if (status == CDACQ_OK)
+        status = metadata_string_equals(metadata, row.name, method, strlen(method), &equal);
+    if (status == CDACQ_OK && equal)
+        status = metadata_method_owner(metadata, rid, &owner);
+    if (status == CDACQ_OK && equal)
+        status = metadata_type_is(metadata, metadata_token(METADATA_TYPE_DEF, owner), space, type, ret);
+    return status;
+}
+
 enum cdacq_status metadata_field_constant(const struct metadata *metadata, uint32_t field, bool *ret_found,
                                           uint32_t *ret_value)
 {

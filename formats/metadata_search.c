@@ -288,6 +288,15 @@ enum cdacq_status metadata_next_row(const struct metadata *metadata, enum metada
     return status;
 }
 
+enum cdacq_status metadata_next_nested(const struct metadata *metadata, uint32_t enclosing, uint32_t *rid,
+                                       uint32_t *ret_type)
+{
+    enum cdacq_status status = scan(metadata, METADATA_NESTED_CLASS, NESTED_CLASS_ENCLOSING, *rid + 1, enclosing, rid);
+    return status == CDACQ_OK && *rid
+               ? metadata_cell(metadata, METADATA_NESTED_CLASS, *rid, NESTED_CLASS_NESTED, ret_type)
+               : status;
+}
+
 enum cdacq_status metadata_next_attribute(const struct metadata *metadata, uint32_t parent_token, uint32_t *rid)
 {
     enum { TAG_BITS = 5, TYPE_DEF_TAG = 3, PARAM_TAG = 4 };

@@ -9,6 +9,19 @@ enum {
     CLR_HEADER_SIZE = 72,
     EXPORT_DIRECTORY_SIZE = 40,
     EXPORT_NAME_CAP = 1 << 16, /* names that a look-up compares */
+    RELOCATION_BLOCK_HEADER_SIZE = 8,
+    RELOCATION_BLOCK_CAP = 1 << 15, /* a block is of 4 KiB of the image */
+    RELOCATION_PAGE_SIZE = 4096,
+};
+
+/* What a base relocation changes. */
+enum {
+    IMAGE_REL_BASED_HIGH = 1,
+    IMAGE_REL_BASED_LOW = 2,
+    IMAGE_REL_BASED_HIGHLOW = 3,
+    IMAGE_REL_BASED_ARM_MOV32 = 5,
+    IMAGE_REL_BASED_THUMB_MOV32 = 7,
+    IMAGE_REL_BASED_DIR64 = 10,
 };
 
 static enum cdacq_status pe_window_at_rva(const struct pe *pe, uint32_t rva, uint32_t count, const uint8_t **ret)
@@ -118,6 +131,18 @@ enum cdacq_status pe_offset(const struct pe *pe, uint32_t rva, uint32_t size, ui
     return CDACQ_ERR_FORMAT;
 }
 
+bool pe_rva(const struct pe *pe, uint64_t offset, uint32_t *ret)
+{
+    for (unsigned i = 0; i < pe->section_count; i++) {
+        const struct pe_section *section = &pe->sections[i];
+        if (offset >= section->file_offset && offset - section->file_offset < section->file_size) {
+            *ret = section->rva + (uint32_t)(offset - section->file_offset);
+            return true;
+        }
+    }
+    return false;
+}
+
 enum cdacq_status pe_read_clr(const struct pe *pe, struct pe_clr *ret)
 {
     const struct pe_range *directory = &pe->directories[PE_DIRECTORY_CLR];
@@ -217,6 +242,148 @@ enum cdacq_status pe_find_export(const struct pe *pe, const char *name, uint32_t
         return status;
     bool forwarder = rva >= directory->rva && rva - directory->rva < directory->size;
     *ret_rva = forwarder ? 0 : rva;
+    return CDACQ_OK;
+}
+
+/* The blocks of base relocations that have not been visited. */
+struct relocation_blocks {
+    const struct pe *pe;
+    struct pe_range left;
+    unsigned count; /* of those that have been */
+};
+
+static struct relocation_blocks relocation_blocks_of(const struct pe *pe)
+{
+    return (struct relocation_blocks){.pe = pe, .left = pe->directories[PE_DIRECTORY_BASE_RELOCATION]};
+}
+
+/* The next block: its page, and where its entries are. ERR_MODULE: there is none. */
+static enum cdacq_status next_block(struct relocation_blocks *blocks, uint32_t *ret_page, struct pe_range *ret_entries)
+{
+    struct pe_range *left = &blocks->left;
+    const uint8_t *p;
+    if (left->size < RELOCATION_BLOCK_HEADER_SIZE)
+        return CDACQ_ERR_MODULE;
+    enum cdacq_status status = pe_window_at_rva(blocks->pe, left->rva, RELOCATION_BLOCK_HEADER_SIZE, &p);
+    if (status != CDACQ_OK)
+        return status;
+    uint32_t page = load_u32(p, false), size = load_u32(p + 4, false);
+    if (size < RELOCATION_BLOCK_HEADER_SIZE || size > left->size)
+        return CDACQ_ERR_FORMAT;
+    if (blocks->count++ == RELOCATION_BLOCK_CAP)
+        return CDACQ_ERR_FUEL;
+    *ret_page = page;
+    *ret_entries = (struct pe_range){left->rva + RELOCATION_BLOCK_HEADER_SIZE, size - RELOCATION_BLOCK_HEADER_SIZE};
+    *left = (struct pe_range){left->rva + size, left->size - size};
+    return CDACQ_OK;
+}
+
+/* Whether a block's entries have one of a 64-bit pointer at `in_page`. */
+static enum cdacq_status has_relocation(const struct pe *pe, struct pe_range entries, uint32_t in_page, bool *ret)
+{
+    const uint8_t *p;
+    enum cdacq_status status = pe_window_at_rva(pe, entries.rva, entries.size, &p);
+    if (status != CDACQ_OK)
+        return status;
+    *ret = false;
+    for (uint32_t at = 0; at + 2 <= entries.size && !*ret; at += 2)
+        *ret = load_u16(p + at, false) == (IMAGE_REL_BASED_DIR64 << 12 | in_page);
+    return CDACQ_OK;
+}
+
+/* ERR_MODULE: the image does not relocate the pointer at `rva`. */
+static enum cdacq_status find_relocation(const struct pe *pe, uint32_t rva)
+{
+    struct relocation_blocks blocks = relocation_blocks_of(pe);
+    struct pe_range entries;
+    uint32_t page, in_page = rva % RELOCATION_PAGE_SIZE;
+    bool found = false;
+    enum cdacq_status status;
+    while (!found && (status = next_block(&blocks, &page, &entries)) == CDACQ_OK)
+        if (page == rva - in_page && (status = has_relocation(pe, entries, in_page, &found)) != CDACQ_OK)
+            return status;
+    return found ? CDACQ_OK : status;
+}
+
+/* Bytes that a base relocation changes; 0: none, or not known. */
+static unsigned relocated_size(unsigned type)
+{
+    switch (type) {
+    case IMAGE_REL_BASED_HIGH:
+    case IMAGE_REL_BASED_LOW:
+        return 2;
+    case IMAGE_REL_BASED_HIGHLOW:
+        return 4;
+    case IMAGE_REL_BASED_ARM_MOV32: /* MOVW and MOVT */
+    case IMAGE_REL_BASED_THUMB_MOV32:
+    case IMAGE_REL_BASED_DIR64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+/* Takes from a budget, unless that has less left. */
+static bool take_budget(unsigned *budget, unsigned cost)
+{
+    bool enough = cost <= *budget;
+    *budget -= enough ? cost : *budget;
+    return enough;
+}
+
+/* Marks what the entries of a block relocate. */
+static enum cdacq_status mark_block(const struct pe *pe, uint32_t page, struct pe_range entries, uint32_t rva,
+                                    uint32_t size, bool *ret)
+{
+    const uint8_t *p;
+    enum cdacq_status status = pe_window_at_rva(pe, entries.rva, entries.size, &p);
+    if (status != CDACQ_OK)
+        return status;
+    for (uint32_t at = 0; at + 2 <= entries.size; at += 2) {
+        unsigned entry = load_u16(p + at, false);
+        uint64_t begin = (uint64_t)page + entry % RELOCATION_PAGE_SIZE, end = begin + relocated_size(entry >> 12);
+        begin = MAX(begin, (uint64_t)rva);
+        end = MIN(end, (uint64_t)rva + size);
+        if (begin < end)
+            memset(ret + (begin - rva), true, (size_t)(end - begin));
+    }
+    return CDACQ_OK;
+}
+
+enum cdacq_status pe_mark_relocated(const struct pe *pe, uint32_t rva, uint32_t size, unsigned *budget, bool *ret)
+{
+    const unsigned block_cost = 2 + pe->section_count / 8; /* to find its bytes, each section is looked at */
+    struct relocation_blocks blocks = relocation_blocks_of(pe);
+    struct pe_range entries;
+    uint32_t page;
+    enum cdacq_status status;
+    memset(ret, 0, size * sizeof *ret);
+    while (take_budget(budget, block_cost)) {
+        if ((status = next_block(&blocks, &page, &entries)) != CDACQ_OK)
+            return status == CDACQ_ERR_MODULE ? CDACQ_OK : status;
+        uint64_t end = (uint64_t)page + RELOCATION_PAGE_SIZE + sizeof(uint64_t); /* the last word may cross the end */
+        if (page >= (uint64_t)rva + size || end <= rva)
+            continue;
+        if (!take_budget(budget, block_cost + entries.size / 2))
+            break;
+        if ((status = mark_block(pe, page, entries, rva, size, ret)) != CDACQ_OK)
+            return status;
+    }
+    return CDACQ_ERR_FUEL;
+}
+
+enum cdacq_status pe_relocated_pointer(const struct pe *pe, uint32_t rva, uint32_t *ret)
+{
+    const uint8_t *p;
+    enum cdacq_status status = find_relocation(pe, rva);
+    if (status == CDACQ_OK)
+        status = pe_window_at_rva(pe, rva, sizeof(uint64_t), &p);
+    if (status != CDACQ_OK)
+        return status;
+    uint64_t target = load_u64(p, false) - pe->image_base;
+    if (target >= pe->image_size)
+        return CDACQ_ERR_FORMAT;
+    *ret = (uint32_t)target;
     return CDACQ_OK;
 }
 

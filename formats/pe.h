@@ -14,6 +14,7 @@ enum {
     PE_SECTION_CAP = 96, /* what loaders accept */
     PE_DIRECTORY_COUNT = 16,
     PE_DIRECTORY_EXPORT = 0,
+    PE_DIRECTORY_BASE_RELOCATION = 5,
     PE_DIRECTORY_CLR = 14,
 };
 
@@ -65,11 +66,28 @@ enum cdacq_status pe_open(const struct bytes *bytes, bool mapped, struct pe *ret
  */
 enum cdacq_status pe_offset(const struct pe *pe, uint32_t rva, uint32_t size, uint64_t *ret);
 
+/* The RVA of an offset in a flat image's file. False if no section's data are there. */
+bool pe_rva(const struct pe *pe, uint64_t offset, uint32_t *ret);
+
 /* ERR_MODULE: the image has no CLR header, so it is not an assembly. */
 enum cdacq_status pe_read_clr(const struct pe *pe, struct pe_clr *ret);
 
 /* The RVA of an export by its name; *ret_rva is 0 if there is none, or only a forwarder. */
 enum cdacq_status pe_find_export(const struct pe *pe, const char *name, uint32_t *ret_rva);
+
+/*
+ * The RVA to which the 64-bit pointer at `rva` leads. A loader relocates the pointer if the image is not at its
+ * preferred address. ERR_MODULE: the image has no base relocation (IMAGE_REL_BASED_DIR64) for it. ERR_FUEL: it has too
+ * many.
+ */
+enum cdacq_status pe_relocated_pointer(const struct pe *pe, uint32_t rva, uint32_t *ret);
+
+/*
+ * Marks the bytes of [rva, rva + size) that a loader changes if the image is not at its preferred address: those of all
+ * base relocations. Each relocation takes one from *budget, and each block a few, before it is read. Fails, with only
+ * some of them marked, if the relocations are damaged (ERR_FORMAT) or too many (ERR_FUEL).
+ */
+enum cdacq_status pe_mark_relocated(const struct pe *pe, uint32_t rva, uint32_t size, unsigned *budget, bool *ret);
 
 /* ---- An extent of a source, as a source ---- */
 

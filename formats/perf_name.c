@@ -2,6 +2,8 @@
 
 #include "util/escape.h"
 
+static const char NEWLINE[] = "\\x0a"; /* as CDACQ_NAMES_IL spells it */
+
 bool perf_name_is_stub(const char *name, size_t length)
 {
     static const char stub[] = "stub";
@@ -76,4 +78,61 @@ bool perf_name_is_of(const char *name, size_t length, const char *il, size_t il_
         return true;
     p = hot == p ? NULL : take_il(hot, end, il, il_length);
     return p && p != end && skip_tier(p, end) == end;
+}
+
+/* The next newline of `il`, in its spelling: a backslash that no other one precedes, and its number. NULL: none. */
+static const char *next_newline(const char *il, const char *end)
+{
+    while (il < end) {
+        size_t count = backslashes(il, end);
+        const char *last = il + count - 1;
+        if (count % 2 && (size_t)(end - last) >= sizeof NEWLINE - 1 && memcmp(last, NEWLINE, sizeof NEWLINE - 1) == 0)
+            return last;
+        il += count ? count : 1;
+    }
+    return NULL;
+}
+
+static bool ends_with(const char *p, const char *end, const char *suffix, size_t length)
+{
+    return (size_t)(end - p) >= length && memcmp(end - length, suffix, length) == 0;
+}
+
+/* Where the line [p, end) of `il` ends without the carriage returns at its end. */
+static const char *trim_returns(const char *p, const char *end)
+{
+    while (ends_with(p, end, "\\x0d", 4))
+        end -= 4;
+    return end;
+}
+
+static bool is_blank(const char *p, const char *end)
+{
+    for (end = trim_returns(p, end); p < end;) {
+        if (ends_with(p, end, " ", 1))
+            end--;
+        else if (ends_with(p, end, "\\x09", 4))
+            end -= 4;
+        else
+            return false;
+    }
+    return true;
+}
+
+const char *perf_name_take_line(const char *line, size_t length, const char *il, size_t il_length)
+{
+    const char *end = il + il_length, *newline = next_newline(il, end), *line_end = line + length;
+    if (!newline)
+        return NULL;
+    if (take_il(line, line_end, il, (size_t)(newline - il)) != line_end &&
+        take_il(line, line_end, il, (size_t)(trim_returns(il, newline) - il)) != line_end)
+        return NULL;
+    for (il = newline + sizeof NEWLINE - 1; (newline = next_newline(il, end)) && is_blank(il, newline);)
+        il = newline + sizeof NEWLINE - 1; /* empty lines are no lines */
+    return il;
+}
+
+bool perf_name_is_whole(const char *name, size_t length)
+{
+    return length && (name[length - 1] == ')' || name[length - 1] == ']');
 }

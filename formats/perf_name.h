@@ -18,4 +18,14 @@ bool perf_name_is_stub(const char *name, size_t length);
  */
 bool perf_name_is_of(const char *name, size_t length, const char *il, size_t il_length);
 
+/*
+ * Perf maps have a line for each symbol, and runtimes write names with newlines as they are, so that such a name takes
+ * several lines. If `line` is what `il` has before its next newline, returns the rest of `il`, which is the next line
+ * and what follows; otherwise NULL. Readers of lines leave out empty ones and carriage returns at their ends.
+ */
+const char *perf_name_take_line(const char *line, size_t length, const char *il, size_t il_length);
+
+/* Whether a line of a perf map can be the last one of a method's name: it ends with the parameters, or with a tier. */
+bool perf_name_is_whole(const char *name, size_t length);
+
 #endif

@@ -38,3 +38,15 @@ bool r2r_section_find(const struct r2r_source *source, const struct r2r_section_
     }
     return false;
 }
+
+struct r2r_import_section r2r_import_section_read(const struct r2r_source *source, uint64_t at)
+{
+    enum { SIZE = 4, FLAGS_TYPE_CELL_SIZE = 8, SIGNATURES = 12 };
+    uint32_t packed = word(source, at + FLAGS_TYPE_CELL_SIZE);
+    return (struct r2r_import_section){
+        .size = word(source, at + SIZE),
+        .type = (uint8_t)(source->big_endian ? packed >> 8 : packed >> 16),
+        .cell_size = (uint8_t)(source->big_endian ? packed : packed >> 24),
+        .signatures = word(source, at + SIGNATURES),
+    };
+}

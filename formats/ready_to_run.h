@@ -1,7 +1,7 @@
 /*
- * ready_to_run.h: the header of a ReadyToRun image: READYTORUN_HEADER, followed by a table of sections; and the shorter
- * READYTORUN_CORE_HEADER that each component of a composite image has. They are read word by word, so that a snapshot
- * of a target needs to contain only these words.
+ * ready_to_run.h: the header of a ReadyToRun image: READYTORUN_HEADER, followed by a table of sections; the shorter
+ * READYTORUN_CORE_HEADER that each component of a composite image has; and the rows of READYTORUN_IMPORT_SECTIONS. They
+ * are read word by word, so that a snapshot of a target needs to contain only these words.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; src/coreclr/inc/readytorun.h.
  */
 #ifndef CDACQ_FORMATS_READY_TO_RUN_H
@@ -15,6 +15,7 @@ enum {
 };
 
 enum r2r_section_type {
+    R2R_IMPORT_SECTIONS = 101,
     R2R_RUNTIME_FUNCTIONS = 102,
     R2R_METHODDEF_ENTRYPOINTS = 103,
     R2R_EXCEPTION_INFO = 104,
@@ -56,5 +57,22 @@ struct r2r_section_table r2r_core_header_read(const struct r2r_source *source, u
 /* The section of a type. False if the table has none, or an empty one. */
 bool r2r_section_find(const struct r2r_source *source, const struct r2r_section_table *table,
                       enum r2r_section_type type, struct r2r_section *ret);
+
+enum {
+    R2R_IMPORT_SECTION_SIZE = 20,
+    R2R_IMPORT_SECTION_TYPE_UNKNOWN = 0, /* it has cells of several kinds */
+
+    /* The kind of a signature that the image's RVA of a resumption stub follows. Since version 17, as in .NET 11. */
+    R2R_FIXUP_RESUMPTION_STUB_ENTRY_POINT = 0x38,
+};
+
+/* A READYTORUN_IMPORT_SECTION: cells that the runtime fills in before code uses them. */
+struct r2r_import_section {
+    uint32_t size; /* of all cells */
+    uint8_t type, cell_size;
+    uint32_t signatures; /* the RVA of an array: for each cell, the RVA of the signature of what it is for; 0: none */
+};
+
+struct r2r_import_section r2r_import_section_read(const struct r2r_source *source, uint64_t at);
 
 #endif

@@ -5,9 +5,11 @@
 #include "util/binary_search.h"
 #include "util/error.h"
 #include "formats/core_writer.h"
+#include "target/core_libraries.h"
 #include "target/core_loads.h"
 #include "target/core_process.h"
 #include "target/mapped_files.h"
+#include "target/mapped_path.h"
 #include "target/segments.h"
 
 enum {
@@ -125,6 +127,7 @@ static void core_describe(struct target *target, struct target_process *ret)
 {
     const struct core *core = core_of(target);
     core_process_describe(&core->process, ret);
+    ret->elf = core->file.elf;
     ret->time = core->file.written;
 }
 
@@ -223,6 +226,41 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
     return status;
 }
 
+/* gdb copies the paths of mappings from the text of /proc/PID/maps. */
+static struct mapped_file *get_file(struct target *target, struct file_policy *policy, const char *name)
+{
+    bool is_by_gdb = core_of(target)->process.seen.gdb;
+    CLEANUP_FREE char *unescaped = is_by_gdb && strchr(name, '\\') ? strdup(name) : NULL;
+    if (unescaped)
+        mapped_path_unescape(unescaped);
+    return mapped_files_get(target, policy, unescaped ? unescaped : name);
+}
+
+/*
+ * Finds how much of each file was mapped. The loader maps gaps between segments without access, perhaps to beyond the
+ * end of the file. Where the core has nothing of such a mapping, two things show it: it is what the loader's first
+ * mapping, of the whole image, has left there, and the next segment begins with an earlier part of the file. Images
+ * for pages of 64 KiB have gaps of nearly that size.
+ */
+static void find_gaps(struct target *target)
+{
+    const struct mapping *first = NULL; /* of the image: with its beginning */
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        struct mapping *mapping = &target->mappings[i];
+        const struct mapping *next = i + 1 < target->mapping_count ? mapping + 1 : NULL;
+        uint64_t end = mapping->offset + (mapping->end - mapping->begin);
+        if (!mapping->file)
+            continue;
+        if (!mapping->offset || (first && first->file != mapping->file))
+            first = mapping->offset ? NULL : mapping;
+        bool is_rest = first && first != mapping && mapping->offset == mapping->begin - first->begin;
+        bool goes_back = next && next->file == mapping->file && next->begin == mapping->end && next->offset < end;
+        mapping->is_guard |= mapping->access == MAPPING_UNKNOWN && is_rest && goes_back;
+        if (!mapping->is_guard)
+            mapping->file->mapped_size = MAX(mapping->file->mapped_size, end);
+    }
+}
+
 /* A mapping of a file becomes a hole. mapped_file_constant() decides which of its bytes the file may fill. */
 static enum cdacq_status add_holes(struct segments *holes, struct target *target, struct file_policy *policy,
                                    const struct core_loads *loads, struct cdacq_error *err)
@@ -230,23 +268,44 @@ static enum cdacq_status add_holes(struct segments *holes, struct target *target
     for (size_t i = 0; i < target->mapping_count; i++) {
         struct mapping *mapping = &target->mappings[i];
         mapping->is_guard = !core_loads_set_access(loads, mapping);
-        if (i && strcmp(mapping[-1].path, mapping->path) == 0)
+        if (i && mapping[-1].file && strcmp(mapping[-1].file->name, mapping->path) == 0)
             mapping->file = mapping[-1].file;
         else
-            mapping->file = mapped_files_get(target, policy, mapping->path);
+            mapping->file = get_file(target, policy, mapping->path);
         if (!mapping->file)
             continue;
-        /* The loader maps gaps between segments without access, perhaps to beyond the end of the file. */
-        uint64_t end = mapping->offset + (mapping->end - mapping->begin);
-        if (!mapping->is_guard)
-            mapping->file->mapped_size = MAX(mapping->file->mapped_size, end);
+        mapping->path = mapping->file->path;
         struct segment hole = {mapping->begin, mapping->end, NULL, mapping->file, mapping->offset};
         if (!segments_add(holes, hole))
             return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the list of mappings");
     }
+    find_gaps(target);
     if (!mapped_files_index(target))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the list of mappings");
     return CDACQ_OK;
+}
+
+static size_t peek(void *core, uint64_t address, void *buffer, size_t size)
+{
+    struct span span;
+    size_t done = 0;
+    while (done < size && core_dumped_at(core, address + done, &span)) {
+        size_t n = (size_t)MIN(span.end - (address + done), (uint64_t)(size - done));
+        memcpy((uint8_t *)buffer + done, span.bytes + (address + done - span.begin), n);
+        done += n;
+    }
+    return done;
+}
+
+/* Lists the mappings of a core that has no list of them, from what was dumped. */
+static enum cdacq_status list_libraries(struct core *core, struct cdacq_error *err)
+{
+    const struct core_process *process = &core->process;
+    const struct link_map_memory memory = {peek, core};
+    const struct program_headers program = {core->file.elf, process->headers, process->header_count};
+    bool stored = segments_seal(&core->segments) &&
+                  core_libraries_list(&core->base, &memory, &program, process->program, &core->file.kept);
+    return stored ? CDACQ_OK : error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the list of mappings");
 }
 
 static uint32_t units_of_a_seek(size_t segments)
@@ -263,6 +322,8 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
     struct core_loads loads = {0};
     struct segments dumped = {0};
     enum cdacq_status status = read_segments(core, path, &loads, err);
+    if (status >= 0 && !core->base.mapping_count && core->process.headers)
+        status = list_libraries(core, err);
     if (status >= 0) {
         target_sort_mappings(&core->base);
         dumped = core->segments;
@@ -289,6 +350,32 @@ static enum cdacq_status core_read(struct core *core, const char *path, struct f
     return status;
 }
 
+/*
+ * Finds memory that the kernel or gdb has left out by kind (core(5)). Without the stacks and heaps, what remains
+ * outside of the mapped files is the code that the kernel gives each process (vdso).
+ */
+static void note_filter(struct core *core)
+{
+    enum { VDSO_MAX = 64 * 1024 };
+    struct target *target = &core->base;
+    uint64_t private = 0, shared = 0, mapped = 0;
+    if (!target->mapping_count || target->truncated || !core_process_has_filter(&core->process))
+        return;
+    for (size_t i = 0; i < core->segments.count; i++) {
+        const struct segment *segment = &core->segments.items[i];
+        const struct mapping *mapping = target_mapping_at(target, segment->begin);
+        uint64_t size = segment->end - segment->begin, dumped = is_dumped(core, segment) ? size : 0;
+        if (!mapping) {
+            private = add_saturated(private, dumped);
+        } else if (mapped_path_is_memory(mapping->path)) {
+            shared = add_saturated(shared, dumped);
+            mapped = add_saturated(mapped, size);
+        }
+    }
+    target->missing_filter |= private <= VDSO_MAX ? CDACQ_FILTER_PRIVATE : 0;
+    target->missing_filter |= shared < mapped / 2 ? CDACQ_FILTER_SHARED : 0;
+}
+
 /* Marks a core that was stored in part. A stored core may also have ended early without a sign of it. */
 static void note_truncation(struct core *core)
 {
@@ -310,7 +397,7 @@ enum cdacq_status core_open_source(const struct core_source *source, struct file
     core->base = (struct target){.ops = &core_ops, .kind = CDACQ_TARGET_CORE};
     enum cdacq_status status = core_file_open(&core->file, source, !policy || !policy->pread, err);
     core->base.elf_machine = core->file.machine;
-    core->base.file_size = core->file.size_on_disk;
+    core->base.own_size = core->file.size_on_disk;
     if (status >= 0 && record && !(core->base.recording = calloc(1, sizeof *core->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0)
@@ -323,6 +410,7 @@ enum cdacq_status core_open_source(const struct core_source *source, struct file
     }
     core->base.writer = core_process_writer(&core->process);
     note_truncation(core);
+    note_filter(core);
     *ret = &core->base;
     return CDACQ_OK;
 }

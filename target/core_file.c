@@ -120,7 +120,7 @@ static enum cdacq_status take_file(struct core_file *file, const struct core_sou
     return CDACQ_OK;
 }
 
-static size_t read_core(void *context, uint64_t offset, void *buffer, size_t size)
+static size_t read_core(uint64_t offset, void *buffer, size_t size, void *context)
 {
     return file_read_at(((const struct core_file *)context)->fd, offset, buffer, size);
 }

@@ -23,7 +23,8 @@ struct core_file {
     size_t size;
     int fd; /* -1 where the file is mapped */
     struct page_cache cache;
-    struct arena kept; /* of a core that is not mapped: what core_file_keep() has copied */
+    struct arena
+        kept; /* what core_file_keep() has copied of a core that is not mapped, and the paths of its mappings */
     uint64_t kept_size;
     struct elf_class elf;                                     /* of the headers; the runtime's data may differ */
     uint16_t machine;                                         /* EM_* */

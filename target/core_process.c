@@ -25,12 +25,25 @@ void core_process_deinit(struct core_process *process)
     core_threads_deinit(&process->threads);
 }
 
+/*
+ * A copy of a path in the core, at most up to `end`: whoever owns the file of the core may change it at any time, and a
+ * path is used more than once. Mappings of the same file follow each other and share the copy. NULL when out of memory.
+ */
+static const char *copy_path(struct core_file *file, const char *path, const uint8_t *end, const char *previous)
+{
+    size_t length = strnlen(path, (size_t)((const char *)end - path));
+    if (previous && strlen(previous) == length && memcmp(previous, path, length) == 0)
+        return previous;
+    return arena_string(&file->kept, path, length);
+}
+
 /* An entry that does not fit ends the list; earlier ones are kept. */
 static enum cdacq_status read_nt_file(struct destination *to, const uint8_t *desc, size_t size, struct cdacq_error *err)
 {
     struct target *target = to->target;
     struct elf_nt_file list;
     struct elf_mapped_file file;
+    const char *path = NULL;
     if (target->mapping_count || to->process->listed > MAPPING_MAX ||
         !elf_nt_file_open(to->file->elf, desc, size, &list))
         return CDACQ_OK;
@@ -44,7 +57,10 @@ static enum cdacq_status read_nt_file(struct destination *to, const uint8_t *des
     if (!target->mappings)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for %llu mappings", (unsigned long long)list.count);
     while (elf_nt_file_next(&list, &file)) {
-        struct mapping mapping = {.begin = file.begin, .end = file.end, .path = file.path};
+        path = copy_path(to->file, file.path, desc + size, path);
+        if (!path)
+            return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the paths of mapped files");
+        struct mapping mapping = {.begin = file.begin, .end = file.end, .path = path};
         if (mapping.begin < mapping.end && !__builtin_mul_overflow(file.page_offset, list.page_size, &mapping.offset) &&
             mapping.offset <= UINT64_MAX - (mapping.end - mapping.begin))
             target->mappings[target->mapping_count++] = mapping;
@@ -99,6 +115,8 @@ static void read_auxv(struct destination *to, const struct elf_note_bytes *view)
     process->seen.auxv = true;
     to->target->vdso = core_auxv_value(to->file->elf, view->desc, size, AT_SYSINFO_EHDR);
     process->program = core_auxv_value(to->file->elf, view->desc, size, AT_EXECFN);
+    process->headers = core_auxv_value(to->file->elf, view->desc, size, AT_PHDR);
+    process->header_count = core_auxv_value(to->file->elf, view->desc, size, AT_PHNUM);
 }
 
 /* A note that the kernel, createdump and gdb write. */
@@ -127,6 +145,27 @@ static enum cdacq_status read_core_note(struct destination *to, const struct elf
     return CDACQ_OK;
 }
 
+/* Copies a text, as much as there is room for. Whoever owns the file of the core may change it meanwhile. */
+static void copy_text(struct core_process_text text, char *ret, size_t size)
+{
+    size_t length = MIN(text.size, size - 1);
+    if (length)
+        memcpy(ret, text.bytes, length);
+    ret[length] = '\0';
+}
+
+static void read_snapshot_text(struct core_process *process, uint32_t type, struct core_process_text text)
+{
+    if (type == CORE_WRITER_ARGUMENTS)
+        process->arguments = text;
+    else if (type == CORE_WRITER_PROGRAM)
+        process->path = text;
+    else if (type == CORE_WRITER_THREAD_NAME && process->threads.count && !process->lost_thread) {
+        struct thread_notes *last = &process->threads.items[process->threads.count - 1];
+        copy_text(text, last->name, sizeof last->name);
+    }
+}
+
 /* A note that `cdacq snapshot` writes. False when out of memory. */
 static bool read_snapshot_note(struct destination *to, const struct elf_note_bytes *view)
 {
@@ -134,6 +173,7 @@ static bool read_snapshot_note(struct destination *to, const struct elf_note_byt
     struct target_pdbs *pdbs = &to->target->pdbs;
     bool is_pdb = view->note.type == CORE_WRITER_PDB || view->note.type == CORE_WRITER_PDB_BEFORE;
     to->process->seen.snapshot = true;
+    read_snapshot_text(to->process, view->note.type, (struct core_process_text){pdb.bytes, pdb.size});
     return !is_pdb || pdbs->count == PDB_MAX || target_pdbs_append(pdbs, pdb);
 }
 
@@ -155,6 +195,8 @@ static enum cdacq_status read_note(struct destination *to, const struct elf_note
                                             : error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's PDBs");
     else if (is_named(view, "CORE"))
         return read_core_note(to, view, err);
+    else if (is_named(view, "LINUX") && view->note.type == NT_ARM_PAC_MASK && !to->target->pac_mask)
+        to->target->pac_mask = core_pac_mask_at(to->file->elf, view->desc, view->note.desc_size);
     return CDACQ_OK;
 }
 
@@ -198,6 +240,12 @@ const char *core_process_writer(const struct core_process *process)
     if (seen->process_first)
         return "createdump";
     return seen->signal ? "the kernel" : "createdump";
+}
+
+bool core_process_has_filter(const struct core_process *process)
+{
+    const struct core_process_notes *seen = &process->seen;
+    return seen->gdb || (!seen->snapshot && !seen->process_first && seen->threads && seen->signal);
 }
 
 /* ---- Threads ---- */
@@ -264,11 +312,14 @@ enum cdacq_status core_process_list_threads(const struct core_process *process, 
             .signal = signal_of(thread, index == dead, process->seen.gdb),
             .died = index == dead,
         };
-        if (added->tid == process->info.pid)
+        if (thread->name[0])
+            memcpy(added->name, thread->name, sizeof added->name);
+        else if (added->tid == process->info.pid)
             memcpy(added->name, process->info.name, sizeof added->name);
         registers_from_kernel(machine, thread->status.registers, thread->status.registers_size, elf.big,
                               &added->registers);
         added->mode = registers_mode(machine, thread->status.registers, thread->status.registers_size);
+        added->call = registers_call(machine, thread->status.registers, thread->status.registers_size);
         /* `cdacq snapshot` writes 0 for those that it could not read. No thread has a stack at 0. */
         if (process->seen.snapshot && !added->registers.values[machine->pc] && !added->registers.values[machine->sp])
             added->registers = (struct registers){0};
@@ -297,7 +348,12 @@ void core_process_describe(const struct core_process *process, struct target_pro
     while (end > ret->arguments && end[-1] == ' ')
         *--end = '\0';
     ret->arguments_cut = strlen(process->info.arguments) >= sizeof process->info.arguments - 2;
+    if (process->arguments.size) {
+        copy_text(process->arguments, ret->arguments, sizeof ret->arguments);
+        ret->arguments_cut = process->arguments.size >= sizeof ret->arguments - 1;
+    }
     strcpy(ret->name, process->info.name);
+    copy_text(process->path, ret->program, sizeof ret->program);
     ret->program_address = process->program;
     ret->signal = fatal_signal(process);
 }

@@ -68,7 +68,7 @@ static size_t read_input(void *context, void *buffer, size_t size)
         n = read_fd(intake, buffer, size);
     intake->consumed += n;
     if (n && options->progress)
-        options->progress(options->progress_context, intake->consumed, intake->total);
+        options->progress(intake->consumed, intake->total, options->progress_context);
     return n;
 }
 

@@ -20,7 +20,7 @@
 struct core_store_options {
     uint64_t disk_max; /* bytes that are not zero pages; 0: CORE_STORE_DISK_MAX */
     /* Called for every few hundred KB that were read. `total` is 0 where it is not known. May be NULL. */
-    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void (*progress)(uint64_t done, uint64_t total, void *context);
     void *progress_context;
 };
 

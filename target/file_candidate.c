@@ -27,16 +27,31 @@ static bool candidate_read(struct file_candidate *candidate, int fd, uint64_t si
     return true;
 }
 
-bool file_candidate_open(struct file_candidate *candidate, const char *path, bool pread)
+static bool is_mapped(const struct stat *st, const void *context)
+{
+    const struct mapped_identity *mapped = context;
+    return mapped && mapped->inode && mapped->inode == st->st_ino && mapped->device == st->st_dev;
+}
+
+static int open_candidate(const struct file_root *root, const char *path, const struct mapped_identity *mapped,
+                          struct stat *ret)
+{
+    return root ? file_root_open_known(root, path, is_mapped, mapped, ret) : file_open_regular(path, ret);
+}
+
+bool file_candidate_open(struct file_candidate *candidate, const struct file_root *root, const char *path, bool pread,
+                         const struct mapped_identity *mapped)
 {
     struct stat st;
-    CLEANUP_CLOSE int fd = file_open(path, &st);
+    CLEANUP_CLOSE int fd = open_candidate(root, path, mapped, &st);
     if (fd < 0)
         return false;
     if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
         errno = EINVAL;
         return false;
     }
+    candidate->root = root;
+    candidate->changed = st.st_ctim;
     candidate->device = st.st_dev;
     candidate->inode = st.st_ino;
     if ((uint64_t)st.st_size > SIZE_MAX / 2) { /* of a program of 32 bits */
@@ -51,6 +66,23 @@ bool file_candidate_open(struct file_candidate *candidate, const char *path, boo
     candidate->bytes = bytes;
     candidate->size = (uint64_t)st.st_size;
     return true;
+}
+
+int file_candidate_reopen(const struct file_candidate *candidate, const char *path, struct stat *ret)
+{
+    const struct mapped_identity same = {candidate->device, candidate->inode};
+    CLEANUP_CLOSE int fd =
+        open_candidate(candidate->root, path + (candidate->root ? strlen(candidate->root->name) : 0), &same, ret);
+    if (fd < 0)
+        return -1;
+    if (!is_mapped(ret, &same) || ret->st_ctim.tv_sec != candidate->changed.tv_sec ||
+        ret->st_ctim.tv_nsec != candidate->changed.tv_nsec) {
+        errno = ESTALE;
+        return -1;
+    }
+    int opened = fd;
+    fd = -1;
+    return opened;
 }
 
 void file_candidate_close(struct file_candidate *candidate)

@@ -1,7 +1,7 @@
 #include "target/file_index.h"
 
 #include <fts.h>
-#include <sys/stat.h>
+#include <sys/types.h>
 
 #include "util/binary_search.h"
 
@@ -14,26 +14,29 @@ static int compare_entries(const void *a, const void *b)
 
 void file_index_deinit(struct file_index *index)
 {
-    for (size_t i = 0; i < index->entries.count; i++)
+    for (size_t i = 0; i < index->entries.count; i++) {
         free(index->entries.items[i].path);
+        free(index->entries.items[i].tag);
+    }
     file_entries_deinit(&index->entries);
 }
 
 static bool add(struct file_entries *entries, const char *path)
 {
     CLEANUP_FREE char *copy = strdup(path);
-    if (!copy || !file_entries_append(entries, (struct file_index_entry){path_basename(copy), copy}))
+    if (!copy || !file_entries_append(entries, (struct file_index_entry){path_basename(copy), copy, NULL}))
         return false;
     copy = NULL;
     return true;
 }
 
-/* Links to directories are not followed, so cycles are harmless; links to files count, as in .build-id folders. */
-static bool is_file(const FTSENT *entry)
+/*
+ * Links to directories are not followed, so cycles are harmless; links count, as in .build-id folders. Where they lead
+ * is found when they are opened.
+ */
+static bool may_be_file(const FTSENT *entry)
 {
-    struct stat st;
-    return entry->fts_info == FTS_F ||
-           (entry->fts_info == FTS_SL && stat(entry->fts_accpath, &st) == 0 && S_ISREG(st.st_mode));
+    return entry->fts_info == FTS_F || entry->fts_info == FTS_SL;
 }
 
 bool file_index_build(const char *directory, struct file_index *ret)
@@ -47,7 +50,7 @@ bool file_index_build(const char *directory, struct file_index *ret)
         if (entry->fts_level > FILE_INDEX_DEPTH_MAX && entry->fts_info == FTS_D) {
             fts_set(tree, entry, FTS_SKIP);
             index.cut = true;
-        } else if (is_file(entry)) {
+        } else if (may_be_file(entry)) {
             index.cut |= index.entries.count == FILE_INDEX_MAX;
             if (index.entries.count == FILE_INDEX_MAX)
                 break;
@@ -66,13 +69,21 @@ bool file_index_build(const char *directory, struct file_index *ret)
     return true;
 }
 
-const struct file_index_entry *file_index_find(const struct file_index *index, const char *name, size_t *ret_count)
+struct file_index_entry *file_index_find(struct file_index *index, const char *name, size_t *ret_count)
 {
-    const struct file_index_entry *items = index->entries.items;
+    struct file_index_entry *items = index->entries.items;
     size_t count = index->entries.count;
     size_t first = lower_bound(i, count, strcmp(items[i].name, name) < 0), end = first;
     while (end < count && strcmp(items[end].name, name) == 0)
         end++;
     *ret_count = end - first;
     return end > first ? &items[first] : NULL;
+}
+
+void file_index_set_tag(struct file_index_entry *entry, const struct file_tag *tag)
+{
+    if (!entry->tag)
+        entry->tag = malloc(sizeof *entry->tag);
+    if (entry->tag)
+        *entry->tag = *tag;
 }

@@ -17,7 +17,7 @@ enum {
 static struct reader image_reader(const struct image *image, uint32_t fuel)
 {
     struct reader reader;
-    reader_init(&reader, image->target, (unsigned)elf_word_size(image->elf), image->elf.big);
+    reader_init(&reader, image->target, elf_word_size(image->elf), image->elf.big);
     reader_begin(&reader, fuel);
     return reader;
 }
@@ -168,9 +168,11 @@ enum cdacq_status image_open(struct target *target, const struct mapping *first,
     char path[160];
     uint8_t ident[EI_NIDENT];
     error_printable(path, sizeof path, first->path);
-    if (!reader_try_copy(&reader, first->begin, ident, sizeof ident))
-        return error_set(err, CDACQ_ERR_MEMORY, first->begin, "%s: its ELF header at 0x%" PRIx64 " is missing", path,
-                         first->begin);
+    if (!reader_try_copy(&reader, first->begin, ident, sizeof ident)) {
+        bool is_silent = target->ops->is_silent_at && target->ops->is_silent_at(target, first->begin);
+        return error_set(err, CDACQ_ERR_MEMORY, first->begin, "%s: its ELF header at 0x%" PRIx64 " is missing%s", path,
+                         first->begin, is_silent ? "; its file system does not answer" : "");
+    }
     if (!elf_class_of(ident, &image.elf))
         return error_set(err, CDACQ_ERR_FORMAT, first->begin, "%s: not an ELF image at 0x%" PRIx64, path, first->begin);
     reader_end(&reader);

@@ -13,7 +13,7 @@
 /* The load address is not 0, so that a pointer without relocation is noticed. */
 #define LOAD_BIAS UINT64_C(0x10000000)
 
-static bool nothing_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool nothing_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     (void)context, (void)address, (void)ret_begin, (void)ret_end, (void)ret_bytes;
     return false;

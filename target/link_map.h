@@ -1,14 +1,20 @@
 /*
- * link_map.h: where a running process has loaded a library, from the list that its dynamic linker keeps for debuggers.
- * It takes a call of the system for each of some 20 libraries, while a .NET process has hundreds of mappings. The
- * process may have written anything there: an address that is found is only a place to look at.
+ * link_map.h: where a process has loaded its libraries, from the list that its dynamic linker keeps for debuggers. Of a
+ * running process, it takes a call of the system for each of some 20 libraries, while a .NET process has hundreds of
+ * mappings; of a core without NT_FILE, nothing else says it. The process may have written anything there: an address
+ * that is found is only a place to look at.
  * Source: struct r_debug and struct link_map in <link.h>, the same in glibc and musl; elf(5), DT_DEBUG; getauxval(3).
  */
 #ifndef CDACQ_TARGET_LINK_MAP_H
 #define CDACQ_TARGET_LINK_MAP_H
 
 #include "formats/elf.h"
-#include "target/live_pages.h"
+
+/* The memory of the process. */
+struct link_map_memory {
+    size_t (*peek)(void *context, uint64_t address, void *buffer, size_t size); /* how many bytes were copied */
+    void *context;
+};
 
 /* The program headers of the program, by which the list is found: AT_PHDR and AT_PHNUM. */
 struct program_headers {
@@ -16,14 +22,29 @@ struct program_headers {
     uint64_t address, count;
 };
 
-enum { LINK_MAP_FOUND_MAX = 8 };
+enum { LINK_MAP_SEGMENTS_MAX = 64, LINK_MAP_FOUND_MAX = 8 };
+
+/* Reads up to LINK_MAP_SEGMENTS_MAX program headers. Returns their number; 0 if they cannot be read. */
+size_t link_map_segments(const struct link_map_memory *memory, const struct program_headers *program,
+                         struct elf_segment ret[LINK_MAP_SEGMENTS_MAX]);
+
+/* The address of vaddr 0 of the program, which PT_PHDR shows. False if it is not known. */
+bool link_map_bias(const struct program_headers *program, const struct elf_segment *segments, size_t count,
+                   uint64_t *ret);
+
+/*
+ * Calls `visit` for the program, whose name is empty, and the libraries until it returns false. `bias` is the address
+ * of vaddr 0. A name that is too long is empty, too. Returns false if the list is not known, damaged or just being
+ * changed; then it may end too early.
+ */
+bool link_map_visit(const struct link_map_memory *memory, const struct program_headers *program,
+                    bool (*visit)(uint64_t bias, const char *name, void *context), void *context);
 
 /*
  * Stores the load addresses, in ascending order, of the libraries whose name `accepts`, up to LINK_MAP_FOUND_MAX.
- * Returns their number; 0 also if the list is damaged or is just being changed, if there are more of them, or unless
- * the process and this program both have 64 bits and the same byte order.
+ * Returns their number; 0 also if link_map_visit() returns false, or if there are more of them.
  */
-size_t link_map_find(struct live_pages *pages, const struct program_headers *program, bool (*accepts)(const char *name),
-                     uint64_t ret[LINK_MAP_FOUND_MAX]);
+size_t link_map_find(const struct link_map_memory *memory, const struct program_headers *program,
+                     bool (*accepts)(const char *name), uint64_t ret[LINK_MAP_FOUND_MAX]);
 
 #endif

@@ -7,37 +7,33 @@
 
 #include "util/error.h"
 #include "util/file.h"
+#include "util/file_root.h"
+#include "util/proc_file.h"
 #include "formats/elf.h"
 #include "target/link_map.h"
 #include "target/live_mappings.h"
 #include "target/live_pages.h"
 #include "target/mapped_files.h"
+#include "target/mapped_path.h"
 #include "target/proc_maps.h"
 #include "target/proc_freezer.h"
 #include "target/proc_status.h"
-#include "target/shared_memory.h"
 #include "target/thread_holder.h"
 #include "target/threads.h"
 
 enum {
-    RECENT = 128,             /* spans of the question that are remembered */
-    RECENT_SHARED = 64,       /* mappings of shared memory that are remembered */
-    SHARED_UNIT = 64 * 1024,  /* bytes; the runtime maps its heaps in multiples of this */
-    PAGES_BEFORE_SHARED = 64, /* are copied first: copying a few is faster than to find and map shared memory */
-    STATUS_SIZE = 16 * 1024,  /* bytes that are read of a status: the ids come after the list of groups */
+    RECENT = 128,            /* spans of the epoch that are remembered */
+    STATUS_SIZE = 16 * 1024, /* bytes that are read of a status: the ids come after the list of groups */
 };
 
 struct live {
     struct target base;
     struct live_pages pages;
-    struct span recent[RECENT]; /* of the question, found by the page of the address: reads alternate between pages */
+    struct span recent[RECENT]; /* of the epoch, found by the page of the address: reads alternate between pages */
     struct live_mappings mappings;
     struct program_headers program;         /* the count is 0 if they are not known */
     uint64_t libraries[LINK_MAP_FOUND_MAX]; /* that were last looked for, as the dynamic linker has them */
     size_t library_count;
-    struct mapped_file *shared_file; /* the first memfd that was needed, which is the runtime's; NULL until then */
-    struct shared_memory shared;     /* its contents, mapped */
-    struct span recent_shared[RECENT_SHARED]; /* its mappings, found by the address that was read */
     struct file_policy *policy;
     struct thread_holder holder; /* holds threads from the stop to the resumption */
 };
@@ -49,7 +45,7 @@ static struct live *live_of(struct target *target)
 
 static bool live_own_memory_at(struct target *target, uint64_t address, struct span *ret)
 {
-    return live_pages_at(&live_of(target)->pages, target->question, address, ret);
+    return live_pages_at(&live_of(target)->pages, target->epoch, address, ret);
 }
 
 /* Takes what no process changes from the mapped file, if it is certain that this file is mapped. */
@@ -66,48 +62,12 @@ static bool find_memory(struct target *target, uint64_t address, struct span *re
     return live_own_memory_at(target, address, ret);
 }
 
-/* Maps the memfd that the process shares with itself. This is tried once, even if it fails. */
-static void open_shared(struct live *live, struct mapped_file *file)
+static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
 {
-    live->shared_file = file;
-    shared_memory_open(live->base.pid, live->mappings.file, file->device, file->inode, &live->shared);
-}
-
-/* Finds the mapping of shared memory around an address. */
-static bool find_shared(struct live *live, uint64_t address, struct span *ret)
-{
-    struct span *recent = &live->recent_shared[address / SHARED_UNIT % RECENT_SHARED];
-    *ret = *recent;
-    if (address >= ret->begin && address < ret->end)
-        return true;
-    if (live->policy->pread || live->pages.table.count < PAGES_BEFORE_SHARED)
-        return false;
-    const struct mapping *mapping = target_mapping_at(&live->base, address);
-    if (!mapping || !mapping->is_shared || !proc_maps_is_memfd(mapping->path))
-        return false;
-    if (!live->shared_file)
-        open_shared(live, mapping->file);
-    uint64_t size = live->shared_file == mapping->file && mapping->offset < live->shared.size
-                        ? MIN(mapping->end - mapping->begin, live->shared.size - mapping->offset)
-                        : 0;
-    if (address - mapping->begin >= size)
-        return false;
-    *ret = *recent = (struct span){.begin = mapping->begin,
-                                   .end = mapping->begin + size,
-                                   .bytes = live->shared.bytes + mapping->offset,
-                                   .changing = true,
-                                   .shared = true};
-    return true;
-}
-
-/* The span around an address, from what is remembered if possible. `shared`: it may be of shared memory. */
-static bool recent_memory_at(struct target *target, uint64_t address, bool shared, struct span *ret)
-{
-    struct live *live = live_of(target);
-    struct span *recent = &live->recent[address / PAGE_SIZE % RECENT];
-    if (address < recent->begin || address >= recent->end || (recent->shared && !shared)) {
+    struct span *recent = &live_of(target)->recent[address / PAGE_SIZE % RECENT];
+    if (address < recent->begin || address >= recent->end) {
         struct span found;
-        if (!(shared && find_shared(live, address, &found)) && !find_memory(target, address, &found))
+        if (!find_memory(target, address, &found))
             return false;
         *recent = found;
     }
@@ -115,27 +75,27 @@ static bool recent_memory_at(struct target *target, uint64_t address, bool share
     return true;
 }
 
-static bool live_memory_at(struct target *target, uint64_t address, struct span *ret)
+static size_t live_peek(struct target *target, uint64_t address, void *buffer, size_t size)
 {
-    return recent_memory_at(target, address, false, ret);
-}
-
-static bool live_logged_at(struct target *target, uint64_t address, struct span *ret)
-{
-    return recent_memory_at(target, address, target->changes, ret);
+    return live_pages_peek(&live_of(target)->pages, address, buffer, size);
 }
 
 static void forget_recent(struct live *live)
 {
     memset(live->recent, 0, sizeof live->recent);
-    memset(live->recent_shared, 0, sizeof live->recent_shared);
 }
 
-static void live_begin_question(struct target *target)
+static void live_begin_epoch(struct target *target)
 {
     live_pages_trim(&live_of(target)->pages);
     forget_recent(live_of(target));
-    target->question++;
+    target->epoch++;
+}
+
+static bool live_is_silent_at(struct target *target, uint64_t address)
+{
+    struct live *live = live_of(target);
+    return live->pages.error == ETIMEDOUT && live_mappings_part_at(&live->mappings, address).is_far;
 }
 
 static bool live_distrust_file(struct target *target, uint64_t address)
@@ -152,34 +112,13 @@ static bool live_distrust_file(struct target *target, uint64_t address)
 /* Why the process is gone, or NULL. The file descriptor has no memory once the process ends or executes a program. */
 static const char *live_gone(struct target *target)
 {
-    const struct live *live = live_of(target);
+    struct live *live = live_of(target);
     uint8_t byte;
-    if (live->pages.memory < 0 || pread(live->pages.memory, &byte, 1, (off_t)target->vdso) != 0)
+    if (live->pages.memory < 0 || live_mappings_part_at(&live->mappings, target->vdso).is_far ||
+        pread(live->pages.memory, &byte, 1, (off_t)target->vdso) != 0)
         return NULL;
     return kill(target->pid, 0) < 0 && errno == ESRCH ? "the process has ended"
                                                       : "the process has ended or executed another program";
-}
-
-/*
- * Whether the process still maps the shared memory that was read where it was, and whether the bytes that were read,
- * from item `from` on, are the same. If it does not map it there, the mappings will be listed again.
- */
-static bool shared_unchanged(struct live *live, const struct read_log *log, size_t from)
-{
-    for (size_t i = 0; i < log->mappings.count; i++) {
-        const struct logged_mapping *mapping = &log->mappings.items[i];
-        if (!shared_memory_is_mapped(&live->shared, live->mappings.file, mapping->begin, mapping->end,
-                                     (uint64_t)(mapping->bytes - live->shared.bytes))) {
-            live_mappings_expire(&live->mappings);
-            return false;
-        }
-    }
-    for (size_t i = from; i < log->reads.count; i++) {
-        const struct logged_read *read = &log->reads.items[i];
-        if (read->bytes && memcmp(read->now, read->bytes, read->size) != 0)
-            return false;
-    }
-    return true;
 }
 
 static bool live_unchanged(struct target *target, const struct read_log *log, size_t from)
@@ -189,14 +128,14 @@ static bool live_unchanged(struct target *target, const struct read_log *log, si
     if (differs)
         live_distrust_file(target, differs->address);
     /* live_gone() comes last: it shows that everything before it was read from the program that was opened. */
-    return !differs && shared_unchanged(live_of(target), log, from) &&
-           live_pages_unchanged(pages, target->question, log, from) && !live_gone(target);
+    return !differs && live_pages_unchanged(pages, target->epoch, log, from) && !live_gone(target);
 }
 
 static void resume(struct live *live)
 {
     struct target_stops *stops = &live->base.stops;
     uint64_t time = thread_holder_release(&live->holder);
+    live->base.is_held = false;
     if (!time)
         return;
     stops->count++;
@@ -209,7 +148,6 @@ static void live_destroy(struct target *target)
     struct live *live = live_of(target);
     resume(live);
     live_pages_deinit(&live->pages);
-    shared_memory_close(&live->shared);
     if (live->pages.memory >= 0)
         close(live->pages.memory);
     live_mappings_close(&live->mappings);
@@ -255,6 +193,7 @@ static enum cdacq_status live_threads(struct target *target, struct threads *ret
         return error_set(err, CDACQ_ERR_FORMAT, 0, "process %d: registers of ELF machine %u cannot be read",
                          target->pid, target->elf_machine);
     enum cdacq_status status = thread_holder_list(&live->holder, target, ret, err);
+    target->pac_mask = live->holder.pac_mask;
     /* All threads of a process are in one pid namespace, and the first one has the process's id. */
     bool is_inside = read_inner_id(target->pid, target->pid) != target->pid;
     for (size_t i = 0; i < ret->count; i++) {
@@ -288,6 +227,7 @@ static void live_process(struct target *target, struct target_process *ret)
     snprintf(path, sizeof path, "/proc/%d/exe", target->pid);
     ssize_t length = readlink(path, ret->program, sizeof ret->program - 1);
     ret->program[MAX(length, 0)] = '\0';
+    ret->program[mapped_path_length(ret->program)] = '\0';
 }
 
 static void live_refresh(struct target *target)
@@ -311,12 +251,18 @@ static const struct mapping *live_mapping_at(struct target *target, uint64_t add
     return live_mappings_at(&live_of(target)->mappings, address);
 }
 
+static size_t peek_pages(void *pages, uint64_t address, void *buffer, size_t size)
+{
+    return live_pages_peek(pages, address, buffer, size);
+}
+
 static const struct mapping *live_next_loaded(struct target *target, bool (*accepts)(const char *path),
                                               uint64_t *position)
 {
     struct live *live = live_of(target);
+    const struct link_map_memory memory = {peek_pages, &live->pages};
     if (!*position)
-        live->library_count = link_map_find(&live->pages, &live->program, accepts, live->libraries);
+        live->library_count = link_map_find(&memory, &live->program, accepts, live->libraries);
     if (!live->library_count)
         return live_mappings_next_loaded(&live->mappings, accepts, position);
     size_t i = 0;
@@ -346,7 +292,8 @@ static enum cdacq_status live_stop(struct target *target, bool as_core, struct c
         resume(live);
         return status;
     }
-    live_begin_question(target);
+    target->is_held = true;
+    live_begin_epoch(target);
     if (!target->partial) {
         (void)live_list_mappings(target); /* if it fails, the known ones stay */
     } else if ((status = target_list_mappings(target, err)) < 0) {
@@ -364,19 +311,20 @@ static void live_resume(struct target *target)
 
 static const struct target_ops live_ops = {
     .memory_at = live_memory_at,
-    .logged_at = live_logged_at,
     .dumped_at = live_own_memory_at,
+    .peek = live_peek,
     .threads = live_threads,
     .process = live_process,
     .mapping_at = live_mapping_at,
     .next_loaded = live_next_loaded,
     .list_mappings = live_list_mappings,
-    .begin_question = live_begin_question,
+    .begin_epoch = live_begin_epoch,
     .refresh = live_refresh,
     .stop = live_stop,
     .resume = live_resume,
     .unchanged = live_unchanged,
     .distrust_file = live_distrust_file,
+    .is_silent_at = live_is_silent_at,
     .gone = live_gone,
     .destroy = live_destroy,
 };
@@ -385,13 +333,11 @@ static const struct target_ops live_ops = {
 static enum cdacq_status check_readable(struct live *live, struct cdacq_error *err)
 {
     struct span span;
-    char path[64];
     for (size_t i = 0; i < live->base.mapping_count; i++)
         if ((uintptr_t)live->base.mappings[i].begin != live->base.mappings[i].begin)
             return error_set(err, CDACQ_ERR_IO, 0,
                              "process %d: it has 64-bit addresses, which a 32-bit program cannot read", live->base.pid);
-    snprintf(path, sizeof path, "/proc/%d/mem", live->base.pid);
-    live->pages.memory = open(path, O_RDONLY | O_CLOEXEC);
+    live->pages.memory = proc_file_open(live->base.pid, "mem");
     if (!live_own_memory_at(&live->base, live->base.vdso, &span)) {
         errno = live->pages.error;
         if (errno != EFAULT && errno != EIO) /* no memory there */
@@ -404,11 +350,10 @@ static enum cdacq_status check_readable(struct live *live, struct cdacq_error *e
 static void read_program(struct live *live)
 {
     struct target *target = &live->base;
-    char path[64], auxv[1024];
+    char auxv[1024];
     struct elf_class elf;
     uint8_t bytes[ELF_RECORD_MAX];
-    snprintf(path, sizeof path, "/proc/%d/exe", target->pid);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP_CLOSE int fd = file_open_program(target->pid);
     if (fd < 0 || file_read_at(fd, 0, bytes, sizeof bytes) < sizeof bytes || !elf_class_of(bytes, &elf))
         return;
     target->elf_machine = elf_header_at(elf, bytes).machine;
@@ -421,6 +366,15 @@ static void read_program(struct live *live)
     };
 }
 
+static void open_root(struct target *target)
+{
+    target->own_root = malloc(sizeof *target->own_root);
+    if (target->own_root && !file_root_open_process(target->own_root, target->pid)) {
+        file_root_close(target->own_root);
+        free(take_ptr(target->own_root));
+    }
+}
+
 enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool record, struct target **ret,
                             struct cdacq_error *err)
 {
@@ -428,8 +382,10 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
     if (!live)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     live->base = (struct target){
-        .ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop && !record, .question = 1};
+        .ops = &live_ops, .kind = CDACQ_TARGET_PROCESS, .pid = pid, .changes = !stop && !record, .epoch = 1};
     live->pages.pid = pid;
+    live->pages.part_at = live_mappings_part_at;
+    live->pages.context = &live->mappings;
     live->mappings.file = live->mappings.statm = -1;
     live->pages.memory = -1;
     live->policy = policy;
@@ -439,8 +395,11 @@ enum cdacq_status live_open(int pid, struct file_policy *policy, bool stop, bool
                                     &live->mappings, err);
     if (status >= 0 && record && !(live->base.recording = calloc(1, sizeof *live->base.recording)))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    live->pages.work = &live->base.work;
     if (status >= 0) {
+        live->base.own_size = live_mappings_own_size(&live->mappings);
         read_program(live);
+        open_root(&live->base);
         status = check_readable(live, err);
     }
     if (status < 0) {

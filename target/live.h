@@ -1,6 +1,6 @@
 /*
  * live.h: a running process as a target. Memory is read with process_vm_readv, some pages at a time, and each page is
- * kept until the next question, so that later reads see the same bytes. What no process changes is taken from mapped
+ * kept until the next epoch, so that later reads see the same bytes. What no process changes is taken from mapped
  * files. Mappings come from /proc/PID/maps. One thread at a time. Source: process_vm_readv(2), ptrace(2), proc(5).
  */
 #ifndef CDACQ_TARGET_LIVE_H

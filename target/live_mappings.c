@@ -6,16 +6,20 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "util/binary_search.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/file_system.h"
+#include "util/proc_file.h"
 #include "target/mapped_files.h"
 #include "target/mapped_path.h"
 #include "target/proc_status.h"
 
-#define SECOND UINT64_C(1000000000) /* nanoseconds after which the mappings are out of date in any case */
+/* The first numbers of /proc/PID/statm. */
+enum { STATM_SIZE, STATM_RESIDENT, STATM_SHARED, STATM_NUMBERS };
 
 DEFINE_VECTOR(mapping_list, struct mapping);
 
@@ -73,13 +77,13 @@ static bool is_mapping_of(const struct mapped_file *file, const struct proc_map 
     const struct file_candidate *content = &file->content;
     bool is_held = atomic_load(&file->resolved) && content->bytes && !content->owned && content->is_mapped_one;
     return file->inode == map->inode && file->device == map->device &&
-           (is_held || mapped_path_is_still(map->path, file->path));
+           (is_held || mapped_path_is_still(map->path, file->name));
 }
 
 /* The record of a file that was deleted after its first mapping was seen. NULL: there is none. */
 static struct mapped_file *deleted_file(const struct live_mappings *mappings, const struct proc_map *map)
 {
-    if (!mapped_path_is_deleted(map->path) || mapped_path_is_memory(map->path))
+    if (!mapped_path_is_deleted(map->path))
         return NULL;
     struct mapped_file **known = files_by_number_find(&mappings->files, (struct file_number){map->device, map->inode});
     return known && is_mapping_of(*known, map) ? *known : NULL;
@@ -119,16 +123,38 @@ static struct mapping mapping_of(const struct proc_map *map, struct mapped_file 
         .path = file->path,
         .access = map->writable ? MAPPING_WRITABLE : MAPPING_READ_ONLY,
         .may_execute = map->executable,
-        .is_shared = map->shared && map->readable,
         .file = file,
     };
 }
 
-/* Appends the mappings of a listing, which has them in the order of their addresses. False: out of memory. */
+/* Whether another program or machine supplies the pages of a mapping. */
+static bool is_far(struct live_mappings *mappings, const struct proc_map *map)
+{
+    struct known_device *devices = mappings->devices;
+    if (!map->device)
+        return false;
+    for (size_t i = 0; i < KNOWN_DEVICES; i++)
+        if (devices[i].device == map->device)
+            return devices[i].is_far;
+    bool far = !file_system_device_is_local(map->device, mappings->target->pid);
+    devices[mappings->next_device++ % KNOWN_DEVICES] = (struct known_device){map->device, far};
+    return far;
+}
+
+/*
+ * Appends the mappings of a listing, which has them in the order of their addresses, and notes which are far. False:
+ * out of memory.
+ */
 static bool take_listing(struct live_mappings *mappings, struct proc_maps *maps, struct mapping_list *ret)
 {
     struct proc_map map;
+    maps->nameless = true;
+    mappings->far.count = 0;
     while (proc_maps_next(maps, &map)) {
+        if (is_far(mappings, &map) && !far_ranges_append(&mappings->far, (struct far_range){map.begin, map.end}))
+            return false;
+        if (map.path[0] != '/')
+            continue;
         struct mapped_file *file = file_of(mappings, &map);
         if (file && !mapping_list_append(ret, mapping_of(&map, file)))
             return false;
@@ -139,7 +165,7 @@ static bool take_listing(struct live_mappings *mappings, struct proc_maps *maps,
 static bool is_same_mapping(const struct mapping *a, const struct mapping *b)
 {
     return a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->access == b->access &&
-           a->may_execute == b->may_execute && a->is_shared == b->is_shared && a->file == b->file;
+           a->may_execute == b->may_execute && a->file == b->file;
 }
 
 /* Takes over the mappings if they differ from the known ones, and leaves *list empty then. False: out of memory. */
@@ -166,20 +192,39 @@ static bool take_mappings(struct target *target, struct mapping_list *list)
     return true;
 }
 
-/* The size of the process's memory in pages, from statm; 0 if it is not known. */
-static uint64_t size_of(const struct live_mappings *mappings)
+/* Reads statm: numbers of pages. They are 0 if they are not known. */
+static void read_statm(const struct live_mappings *mappings, uint64_t numbers[STATM_NUMBERS])
 {
     char text[128];
     size_t n = mappings->statm < 0 ? 0 : file_read_at(mappings->statm, 0, text, sizeof text - 1);
     text[n] = '\0';
-    return strtoull(text, NULL, 10);
+    char *at = text;
+    for (size_t i = 0; i < STATM_NUMBERS; i++)
+        numbers[i] = strtoull(at, &at, 10);
+}
+
+/* The size of the process's memory in pages; 0 if it is not known. */
+static uint64_t size_of(const struct live_mappings *mappings)
+{
+    uint64_t numbers[STATM_NUMBERS];
+    read_statm(mappings, numbers);
+    return numbers[STATM_SIZE];
+}
+
+uint64_t live_mappings_own_size(const struct live_mappings *mappings)
+{
+    uint64_t numbers[STATM_NUMBERS];
+    read_statm(mappings, numbers);
+    uint64_t resident = numbers[STATM_RESIDENT], shared = MIN(numbers[STATM_SHARED], resident);
+    uint64_t own = resident - shared;
+    return MAX(own + MIN(shared, own), UINT64_C(1)) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Notes when, and at which size of the process, the mappings that are read next were read. */
 static void note_age(struct live_mappings *mappings)
 {
     mappings->size = size_of(mappings);
-    mappings->time = monotonic_ns() / SECOND;
+    mappings->time = monotonic_ns() / NS_PER_SECOND; /* a second later, they are out of date in any case */
 }
 
 static enum cdacq_status list(struct live_mappings *mappings, bool one_by_one)
@@ -211,8 +256,7 @@ static int thread_with_memory(int pid)
 {
     char path[64], text[64];
     int ret = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *dir = opendir(path);
+    DIR *dir = proc_folder_open(pid, "task");
     if (!dir)
         return 0;
     for (struct dirent *entry; !ret && (entry = readdir(dir));) {
@@ -239,11 +283,9 @@ static enum cdacq_status no_memory(int pid, struct cdacq_error *err)
 enum cdacq_status live_mappings_open(struct target *target, struct file_policy *policy, bool one_by_one,
                                      struct live_mappings *ret, struct cdacq_error *err)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/statm", target->pid);
     ret->target = target;
     ret->policy = policy;
-    ret->statm = open(path, O_RDONLY | O_CLOEXEC);
+    ret->statm = proc_file_open(target->pid, "statm");
     ret->file = proc_maps_open(target->pid);
     enum cdacq_status status = ret->file < 0 ? CDACQ_ERR_IO : list(ret, one_by_one);
     if (status == CDACQ_ERR_IO)
@@ -255,6 +297,7 @@ enum cdacq_status live_mappings_open(struct target *target, struct file_policy *
 
 void live_mappings_close(struct live_mappings *mappings)
 {
+    far_ranges_deinit(&mappings->far);
     files_by_number_deinit(&mappings->files);
     if (mappings->file >= 0)
         close(mappings->file);
@@ -264,7 +307,7 @@ void live_mappings_close(struct live_mappings *mappings)
 
 bool live_mappings_are_due(const struct live_mappings *mappings)
 {
-    return size_of(mappings) != mappings->size || monotonic_ns() / SECOND != mappings->time;
+    return size_of(mappings) != mappings->size || monotonic_ns() / NS_PER_SECOND != mappings->time;
 }
 
 void live_mappings_refresh(struct live_mappings *mappings)
@@ -290,12 +333,13 @@ static const struct mapping *listed_at(struct live_mappings *mappings, uint64_t 
 }
 
 /* Keeps what was found. NULL: it is no mapping of a file. */
-static const struct mapping *keep_found(struct live_mappings *mappings, struct mapping found)
+static const struct mapping *keep_found(struct live_mappings *mappings, struct mapping found, bool far)
 {
     size_t place = found_up_to(mappings, found.begin), number = mappings->found_count++;
     memmove(&mappings->order[place + 1], &mappings->order[place], number - place);
     mappings->order[place] = (uint8_t)number;
     mappings->found[number] = found;
+    mappings->far_found[number] = far;
     return found.file ? &mappings->found[number] : NULL;
 }
 
@@ -309,14 +353,39 @@ const struct mapping *live_mappings_at(struct live_mappings *mappings, uint64_t 
         return listed_at(mappings, address);
     if (!proc_maps_part_at(mappings->file, address, mappings->name, &map))
         return NULL;
+    bool far = is_far(mappings, &map);
     if (!map.path)
-        return keep_found(mappings, (struct mapping){.begin = map.begin, .end = map.end});
+        return keep_found(mappings, (struct mapping){.begin = map.begin, .end = map.end}, far);
     struct mapped_file *file = file_of(mappings, &map);
     if (!file) { /* too many files are known: a listing forgets those without a mapping, which makes room */
         (void)live_mappings_list(mappings);
         return listed_at(mappings, address);
     }
-    return keep_found(mappings, mapping_of(&map, file));
+    return keep_found(mappings, mapping_of(&map, file), far);
+}
+
+/* As live_mappings_part_at(), of the list of all. */
+static struct live_part listed_part_at(const struct live_mappings *mappings, uint64_t address)
+{
+    const struct far_ranges *far = &mappings->far;
+    size_t i = lower_bound(k, far->count, far->items[k].end <= address);
+    if (i == far->count)
+        return (struct live_part){UINT64_MAX, false};
+    bool is_inside = address >= far->items[i].begin;
+    return (struct live_part){is_inside ? far->items[i].end : far->items[i].begin, is_inside};
+}
+
+struct live_part live_mappings_part_at(void *context, uint64_t address)
+{
+    struct live_mappings *mappings = context;
+    if (mappings->target->partial && !known_at(mappings, address))
+        (void)live_mappings_at(mappings, address); /* which may list all */
+    if (!mappings->target->partial)
+        return listed_part_at(mappings, address);
+    const struct mapping *known = known_at(mappings, address);
+    if (!known)
+        return (struct live_part){address / PAGE_SIZE * PAGE_SIZE + PAGE_SIZE, false};
+    return (struct live_part){known->end, mappings->far_found[known - mappings->found]};
 }
 
 /* Looks only at mappings that can be executed: every loaded file has one, and most mappings are of other kinds. */
@@ -332,7 +401,7 @@ const struct mapping *live_mappings_next_loaded(struct live_mappings *mappings, 
         if (!accepts(map.path))
             continue;
         first = map.offset <= map.begin ? live_mappings_at(mappings, map.begin - map.offset) : NULL;
-        is_found = first && !first->offset && strcmp(first->path, map.path) == 0;
+        is_found = first && !first->offset && mapped_path_is_still(map.path, first->file->name);
         if (is_found && first->begin < *position)
             first = NULL; /* another mapping of the same file's code was visited before */
         else if (is_found)

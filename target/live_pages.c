@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "util/file.h"
+#include "util/helper.h"
 
 enum {
     READ_AHEAD = 8,           /* pages that one call reads at most; one if the page before it was not read */
@@ -44,9 +45,21 @@ static struct live_slab *add_slab(struct live_pages *pages, size_t size)
     return pages->slabs = slab;
 }
 
+/* Counts a page as memory. False if the bound does not allow it. The bound may be set after the first pages. */
+static bool charge_page(struct live_pages *pages)
+{
+    if (!pages->work || !pages->work->memory_max)
+        return true;
+    bool taken = work_take_memory(pages->work, PAGE_SIZE);
+    pages->charged += taken ? PAGE_SIZE : 0;
+    return taken;
+}
+
 static uint8_t *take_page(struct live_pages *pages)
 {
     struct live_slab *slab = pages->slabs;
+    if (!charge_page(pages))
+        return NULL;
     if (!slab || slab->used == slab->size)
         slab = add_slab(pages, slab ? SLAB_NEXT : SLAB_FIRST);
     if (!slab)
@@ -59,8 +72,13 @@ static uint8_t *take_page(struct live_pages *pages)
 static void return_page(struct live_pages *pages, const uint8_t *bytes)
 {
     struct live_slab *slab = pages->slabs;
-    if (slab->used && bytes == slab->bytes + slab->used - PAGE_SIZE)
-        slab->used -= PAGE_SIZE;
+    if (!slab->used || bytes != slab->bytes + slab->used - PAGE_SIZE)
+        return;
+    slab->used -= PAGE_SIZE;
+    if (pages->charged) {
+        pages->charged -= PAGE_SIZE;
+        work_return_memory(pages->work, PAGE_SIZE);
+    }
 }
 
 void live_pages_deinit(struct live_pages *pages)
@@ -71,6 +89,9 @@ void live_pages_deinit(struct live_pages *pages)
         munmap(slab->bytes, slab->size);
         free(slab);
     }
+    if (pages->charged)
+        work_return_memory(pages->work, pages->charged);
+    pages->charged = 0;
     live_page_table_deinit(&pages->table);
     checked_pages_deinit(&pages->checked);
     free(pages->scratch);
@@ -85,7 +106,7 @@ void live_pages_trim(struct live_pages *pages)
 
 static bool is_read(const struct live_page *page, uint64_t now)
 {
-    return page && page->question == now && !page->missing;
+    return page && page->epoch == now && !page->missing;
 }
 
 /*
@@ -117,6 +138,75 @@ static ssize_t read_parts(struct live_pages *pages, const struct iovec *local, s
     return size ? (ssize_t)size : -1;
 }
 
+/* ---- By the helper ---- */
+
+struct far_question {
+    int pid;
+    uint64_t address, size;
+};
+
+/* Runs in the helper. `fd` is /proc/PID/mem, or -1. */
+static int far_memory(const void *question, size_t size, int fd, struct helper_answer *ret)
+{
+    struct far_question asked = {0};
+    memcpy(&asked, question, MIN(size, sizeof asked));
+    struct iovec local = {ret->bytes, MIN(asked.size, sizeof ret->bytes)};
+    struct iovec remote = {(void *)(uintptr_t)asked.address, local.iov_len};
+    ssize_t n = process_vm_readv(asked.pid, &local, 1, &remote, 1, 0);
+    if (n < 0 && fd >= 0 && (errno == ENOSYS || errno == EPERM || errno == ESRCH)) {
+        n = (ssize_t)file_read_at(fd, asked.address, ret->bytes, local.iov_len);
+        errno = n || errno ? EFAULT : ESRCH;
+    }
+    ret->size = n > 0 ? (size_t)n : 0;
+    return n > 0 ? 0 : errno;
+}
+
+/* Reads memory through the helper. Returns the number of bytes before the first one that is missing. */
+static size_t read_far(struct live_pages *pages, uint64_t address, uint8_t *buffer, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        struct far_question question = {pages->pid, address + done, MIN(size - done, (size_t)HELPER_ANSWER_MAX)};
+        struct helper_call call = {.work = far_memory,
+                                   .question = &question,
+                                   .question_size = sizeof question,
+                                   .question_fd = pages->memory,
+                                   .answer = buffer + done,
+                                   .answer_room = question.size};
+        if (!helper_ask(&call)) {
+            pages->error = errno;
+            return done;
+        }
+        done += call.answer_size;
+        if (call.answer_size < question.size)
+            return done;
+    }
+    return size;
+}
+
+static struct live_part part_at(const struct live_pages *pages, uint64_t address)
+{
+    return pages->part_at ? pages->part_at(pages->context, address) : (struct live_part){UINT64_MAX, false};
+}
+
+/* As read_parts(), of parts that are all near, or all far. */
+static ssize_t read_kind(struct live_pages *pages, bool is_far, const struct iovec *local, size_t local_count,
+                         const struct iovec *remote, size_t count)
+{
+    size_t size = 0;
+    if (!is_far)
+        return read_parts(pages, local, local_count, remote, count);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *bytes = local_count > 1 ? local[i].iov_base : (uint8_t *)local[0].iov_base + size;
+        size_t got = read_far(pages, (uintptr_t)remote[i].iov_base, bytes, remote[i].iov_len);
+        size += got;
+        if (got < remote[i].iov_len)
+            break;
+    }
+    return size ? (ssize_t)size : -1;
+}
+
+/* ---- Reading pages ---- */
+
 /* Pages that are read with one call. */
 struct batch {
     struct iovec local[READ_AHEAD], remote[READ_AHEAD];
@@ -124,11 +214,11 @@ struct batch {
     unsigned count;
 };
 
-/* Adds the page at `address` unless it was asked for in this question, or there is no room. */
+/* Adds the page at `address` unless it was asked for in this epoch, or there is no room. */
 static bool batch_add(struct live_pages *pages, uint64_t now, uint64_t address, struct batch *batch)
 {
     const struct live_page *page = live_page_table_find(&pages->table, address);
-    if (page ? page->question == now : pages->table.count + batch->count >= LIVE_PAGE_MAX)
+    if (page ? page->epoch == now : pages->table.count + batch->count >= LIVE_PAGE_MAX)
         return false;
     bool taken = !page || !page->bytes;
     uint8_t *bytes = taken ? take_page(pages) : page->bytes;
@@ -141,13 +231,15 @@ static bool batch_add(struct live_pages *pages, uint64_t now, uint64_t address, 
 }
 
 /* Notes the bytes of a page, or with NULL that it is missing. Returns NULL when out of memory. */
-static struct live_page *note_page(struct live_pages *pages, uint64_t now, uint64_t address, uint8_t *bytes)
+static struct live_page *note_page(struct live_pages *pages, uint64_t now, uint64_t address, bool is_far,
+                                   uint8_t *bytes)
 {
     struct live_page *page = live_page_table_insert(&pages->table, (struct live_page){.address = address}, NULL);
     if (!page)
         return NULL;
-    page->question = now;
+    page->epoch = now;
     page->missing = !bytes;
+    page->is_far = is_far;
     if (bytes)
         page->bytes = bytes;
     return page;
@@ -165,16 +257,18 @@ static const struct live_page *fetch(struct live_pages *pages, uint64_t now, uin
            is_read(live_page_table_find(&pages->table, address - (before + 1) * PAGE_SIZE), now))
         before++;
     unsigned wanted = before ? 2 * before : 1;
-    for (uint64_t at = address; batch.count < wanted && at <= UINT64_MAX - 2 * PAGE_SIZE; at += PAGE_SIZE)
+    struct live_part part = part_at(pages, address);
+    uint64_t end = MIN(part.end, UINT64_MAX - 2 * PAGE_SIZE + 1);
+    for (uint64_t at = address; batch.count < wanted && at < end; at += PAGE_SIZE)
         if (!batch_add(pages, now, at, &batch))
             break;
     if (!batch.count)
         return NULL;
-    ssize_t n = read_parts(pages, batch.local, batch.count, batch.remote, batch.count);
+    ssize_t n = read_kind(pages, part.is_far, batch.local, batch.count, batch.remote, batch.count);
     unsigned got = n < 0 ? 0 : (unsigned)((size_t)n / PAGE_SIZE);
-    bool noted = got || note_page(pages, now, address, NULL);
+    bool noted = got || note_page(pages, now, address, part.is_far, NULL);
     for (unsigned i = 0; i < got && noted; i++)
-        noted = note_page(pages, now, address + i * PAGE_SIZE, batch.local[i].iov_base);
+        noted = note_page(pages, now, address + i * PAGE_SIZE, part.is_far, batch.local[i].iov_base);
     for (unsigned i = batch.count; i > got; i--)
         if (batch.taken[i - 1])
             return_page(pages, batch.local[i - 1].iov_base);
@@ -185,7 +279,7 @@ bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, str
 {
     uint64_t begin = align_down(address, PAGE_SIZE);
     const struct live_page *page = live_page_table_find(&pages->table, begin);
-    if (!page || page->question != now)
+    if (!page || page->epoch != now)
         page = fetch(pages, now, begin);
     if (!is_read(page, now))
         return false;
@@ -195,9 +289,17 @@ bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, str
 
 size_t live_pages_peek(struct live_pages *pages, uint64_t address, void *buffer, size_t size)
 {
-    struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-    ssize_t n = size ? read_parts(pages, &local, 1, &remote, 1) : 0;
-    return n < 0 ? 0 : (size_t)n;
+    size_t done = 0;
+    while (done < size && address <= UINT64_MAX - size) {
+        struct live_part part = part_at(pages, address + done);
+        struct iovec local = {(uint8_t *)buffer + done, (size_t)MIN(part.end - (address + done), size - done)};
+        struct iovec remote = {(void *)(uintptr_t)(address + done), local.iov_len};
+        ssize_t n = read_kind(pages, part.is_far, &local, 1, &remote, 1);
+        done += n < 0 ? 0 : (size_t)n;
+        if (n < (ssize_t)local.iov_len)
+            break;
+    }
+    return done;
 }
 
 /* ---- Reading again ---- */
@@ -213,7 +315,7 @@ struct piece {
 /* Steps to the next piece of the items before `end`. At first, only `item` is set. False: there are no more. */
 static bool next_piece(struct piece *piece, const struct logged_read *end)
 {
-    while (piece->item < end && (piece->item->bytes || piece->done == piece->item->size)) { /* skips shared memory */
+    while (piece->item < end && piece->done == piece->item->size) {
         piece->item++;
         piece->done = 0;
     }
@@ -248,9 +350,11 @@ static bool list_pages(struct live_pages *pages, uint64_t now, const struct read
         }
         page->check = pages->checks;
         page->place = checked->count;
-        if (!checked_pages_append(
-                checked, (struct checked_page){
-                             .address = page->address, .bytes = page->bytes, .begin = piece.begin, .end = piece.end}))
+        if (!checked_pages_append(checked, (struct checked_page){.address = page->address,
+                                                                 .bytes = page->bytes,
+                                                                 .begin = piece.begin,
+                                                                 .end = piece.end,
+                                                                 .is_far = page->is_far}))
             return false;
     }
     return true;
@@ -264,14 +368,14 @@ static size_t read_again(struct live_pages *pages, size_t from)
     uint32_t size = 0;
     for (; from + count < pages->checked.count && count < CHECK_VECTORS; count++) {
         struct checked_page *page = &pages->checked.items[from + count];
-        if (size + (page->end - page->begin) > CHECK_BYTES)
+        if (size + (page->end - page->begin) > CHECK_BYTES || page->is_far != pages->checked.items[from].is_far)
             break;
         remote[count] = (struct iovec){(void *)(uintptr_t)(page->address + page->begin), page->end - page->begin};
         page->at = size;
         size += page->end - page->begin;
     }
     struct iovec local = {pages->scratch, size};
-    ssize_t n = read_parts(pages, &local, 1, remote, count);
+    ssize_t n = read_kind(pages, pages->checked.items[from].is_far, &local, 1, remote, count);
     return n == (ssize_t)size ? count : 0;
 }
 
@@ -300,12 +404,16 @@ const struct logged_file *live_pages_differing_file(struct live_pages *pages, co
     uint8_t bytes[FILE_VECTORS * LINE_SIZE];
     for (size_t i = 0, n; i < files->count; i += n) {
         struct iovec local = {bytes, 0};
-        n = MIN(files->count - i, (size_t)FILE_VECTORS);
+        size_t most = MIN(files->count - i, (size_t)FILE_VECTORS);
+        bool is_far = part_at(pages, items[i].address).is_far;
+        n = 1;
+        while (n < most && part_at(pages, items[i + n].address).is_far == is_far)
+            n++;
         for (size_t k = 0; k < n; k++) {
             remote[k] = (struct iovec){(void *)(uintptr_t)items[i + k].address, items[i + k].size};
             local.iov_len += items[i + k].size;
         }
-        ssize_t got = read_parts(pages, &local, 1, remote, n);
+        ssize_t got = read_kind(pages, is_far, &local, 1, remote, n);
         size_t at = 0;
         for (size_t k = i; k < i + n; at += items[k++].size)
             if (at + items[k].size > (size_t)MAX(got, 0) || memcmp(bytes + at, items[k].bytes, items[k].size) != 0)

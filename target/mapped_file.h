@@ -16,7 +16,8 @@
 
 struct mapped_file {
     struct mapped_file *next;
-    char *path; /* in the target */
+    char *path; /* in the target; the path that it had, if it was deleted or replaced since */
+    char *name; /* the kernel's name for it: the path, and a mark if it was deleted or replaced */
     struct target *target;
     struct file_policy *policy;      /* NULL: files are never looked for */
     const struct mapping **mappings; /* sorted by file offset */
@@ -26,7 +27,8 @@ struct mapped_file {
     bool distrusted;                          /* a running process had other memory than the file */
     uint64_t missing_size;                    /* bytes of its mappings that the target lacks */
     uint64_t mapped_size;                     /* the highest mapped file offset, rounded up to pages */
-    _Atomic(struct file_identity *) identity; /* NULL until first needed */
+    _Atomic(struct file_identity *) identity; /* NULL until first needed; and that of `content` */
+    _Atomic(struct file_identity *) content_identity;
     atomic_bool resolved;
     /* Once resolved: */
     char *local_path; /* NULL where no file was accepted */
@@ -34,6 +36,15 @@ struct mapped_file {
     char *problem; /* one line: why there is no file; or NULL */
     struct file_candidate content;
 };
+
+/* The kernel's name for the file of a mapping that has one. */
+static inline const char *mapped_file_name(const struct mapping *mapping)
+{
+    return mapping->file ? mapping->file->name : mapping->path;
+}
+
+/* Whether the file was deleted or replaced since it was mapped, as far as the target knows. */
+bool mapped_file_is_deleted(const struct mapped_file *file);
 
 /* Once resolved: whether bytes are taken from a file that nothing in the target could confirm. `file` may be NULL. */
 static inline bool mapped_file_is_unconfirmed(const struct mapped_file *file)
@@ -49,6 +60,9 @@ size_t mapped_file_mappings_to(const struct mapped_file *file, uint64_t offset);
 
 /* The identity of the file, found by `identify` once and valid until the file is destroyed. */
 const struct file_identity *mapped_file_identity(struct mapped_file *file, file_identify *identify);
+
+/* The same of the content of a file that was resolved and accepted. */
+const struct file_identity *mapped_file_content_identity(struct mapped_file *file, file_identify *identify);
 
 /*
  * Writes why there is no memory at `address`: the core ends before it, or the file that it belongs to and what is wrong

@@ -1,17 +1,33 @@
 #include "target/mapped_files.h"
 
-static const char *file_path(struct mapped_file *const *file)
+#include "target/mapped_path.h"
+
+static const char *file_name(struct mapped_file *const *file)
 {
-    return (*file)->path;
+    return (*file)->name;
 }
 
-DEFINE_HASH_TABLE_FUNCTIONS(file_table, struct mapped_file *, const char *, file_path, hash_string, equal_strings);
+DEFINE_HASH_TABLE_FUNCTIONS(file_table, struct mapped_file *, const char *, file_name, hash_string, equal_strings);
 
-static struct mapped_file *record_create(struct target *target, struct file_policy *policy, const char *path)
+static void record_destroy(struct mapped_file *file)
+{
+    if (!file)
+        return;
+    file_candidate_close(&file->content);
+    free(file->identity);
+    free(file->content_identity);
+    free(file->local_path);
+    free(file->problem);
+    free(file->path);
+    free(file->name);
+    free(file);
+}
+
+static struct mapped_file *record_create(struct target *target, struct file_policy *policy, const char *name)
 {
     struct mapped_file *file = calloc(1, sizeof *file);
-    if (!file || !(file->path = strdup(path))) {
-        free(file);
+    if (!file || !(file->name = strdup(name)) || !(file->path = strndup(name, mapped_path_length(name)))) {
+        record_destroy(file);
         return NULL;
     }
     file->target = target;
@@ -35,26 +51,24 @@ static struct mapped_file *record_add(struct target *target, struct mapped_file 
     return file;
 }
 
-struct mapped_file *mapped_files_get(struct target *target, struct file_policy *policy, const char *path)
+struct mapped_file *mapped_files_get(struct target *target, struct file_policy *policy, const char *name)
 {
-    struct mapped_file **known = file_table_find(&target->file_table, path);
+    struct mapped_file **known = file_table_find(&target->file_table, name);
     if (known || !has_room(target))
         return known ? *known : NULL;
-    struct mapped_file *file = record_create(target, policy, path);
+    struct mapped_file *file = record_create(target, policy, name);
     if (file && file_table_insert(&target->file_table, file, NULL))
         return record_add(target, file);
-    free(file ? file->path : NULL);
-    free(file);
+    record_destroy(file);
     return NULL;
 }
 
-struct mapped_file *mapped_files_replace(struct target *target, struct file_policy *policy, const char *path)
+struct mapped_file *mapped_files_replace(struct target *target, struct file_policy *policy, const char *name)
 {
-    struct mapped_file **known = file_table_find(&target->file_table, path);
-    struct mapped_file *file = has_room(target) ? record_create(target, policy, path) : NULL;
+    struct mapped_file **known = file_table_find(&target->file_table, name);
+    struct mapped_file *file = has_room(target) ? record_create(target, policy, name) : NULL;
     if (!known || !file) {
-        free(file ? file->path : NULL);
-        free(file);
+        record_destroy(file);
         return NULL;
     }
     return *known = record_add(target, file);
@@ -109,12 +123,7 @@ void mapped_files_deinit(struct target *target)
     while (target->files) {
         struct mapped_file *file = target->files;
         target->files = file->next;
-        file_candidate_close(&file->content);
-        free(file->identity);
-        free(file->local_path);
-        free(file->problem);
-        free(file->path);
-        free(file);
+        record_destroy(file);
     }
     free(target->file_mappings);
 }

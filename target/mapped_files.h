@@ -1,5 +1,5 @@
 /*
- * mapped_files.h: the records of all files that a target maps, by path, and the index from each file to its mappings.
+ * mapped_files.h: the records of all files that a target maps, by name, and the index from each file to its mappings.
  * A backend fills them in when it opens a target and, for a running process, when it lists the mappings again.
  */
 #ifndef CDACQ_TARGET_MAPPED_FILES_H
@@ -12,11 +12,14 @@ enum {
     FILE_EVER_MAX = 1024 * 1024, /* and that it has mapped since it was opened: files without a mapping stay known */
 };
 
-/* The target's record of the file at `path`, created if needed. NULL when there are too many, or out of memory. */
-struct mapped_file *mapped_files_get(struct target *target, struct file_policy *policy, const char *path);
+/*
+ * The target's record of the file that the kernel calls `name`, created if needed: a file that was deleted has another
+ * record than the file that has its path by now. NULL when there are too many, or out of memory.
+ */
+struct mapped_file *mapped_files_get(struct target *target, struct file_policy *policy, const char *name);
 
-/* A new record for a path that has another file than it had. The old one stays without the path. NULL as above. */
-struct mapped_file *mapped_files_replace(struct target *target, struct file_policy *policy, const char *path);
+/* A new record for a name that is of another file than it was. The old one stays without the name. NULL as above. */
+struct mapped_file *mapped_files_replace(struct target *target, struct file_policy *policy, const char *name);
 
 /*
  * Sets mappings, begin and end of each file. A backend calls it after it has set the file of each mapping and sorted

@@ -32,7 +32,7 @@ static bool read_host(struct memory_target *own, uint64_t address, struct span *
         return page_cache_at(&own->cache, address, ret);
     const void *bytes = NULL;
     uint64_t begin = 0, end = 0;
-    if (!memory->span_at(memory->context, address, &begin, &end, &bytes) || !bytes)
+    if (!memory->span_at(address, &begin, &end, &bytes, memory->context) || !bytes)
         return false;
     if (address < begin || address >= end)
         return false; /* the span is not around `address` */
@@ -197,8 +197,8 @@ static bool take_memory(const struct cdacq_memory *memory, struct cdacq_memory *
 /* Whether the policy names any source of files. */
 static bool finds_files(const struct file_policy *policy)
 {
-    return policy &&
-           (!policy->no_own_paths || policy->find || policy->sysroots || policy->module_paths || policy->fetch);
+    return policy && (!policy->no_own_paths || policy->find || policy->sysroots || policy->module_paths ||
+                      policy->fetch || policy->server.fetch);
 }
 
 static bool take_mappings(struct target *target, const struct cdacq_memory *memory, struct file_policy *policy)
@@ -214,7 +214,7 @@ static bool take_mappings(struct target *target, const struct cdacq_memory *memo
         target->mappings[target->mapping_count++] = (struct mapping){.begin = mapping.begin,
                                                                      .end = mapping.end,
                                                                      .offset = mapping.file_offset,
-                                                                     .path = mapping.path,
+                                                                     .path = file ? file->path : mapping.path,
                                                                      .file = file};
     }
     target_sort_mappings(target);

@@ -72,7 +72,7 @@ static size_t read_from(struct page_cache *cache, uint64_t *missing, uint64_t ad
 {
     if (is_missing(missing, address))
         return 0;
-    size_t got = cache->read(cache->context, address, buffer, size); /* may claim more than `size` */
+    size_t got = cache->read(address, buffer, size, cache->context); /* may claim more than `size` */
     if (!got)
         *missing_slot(missing, address) = ~address;
     return MIN(got, size);

@@ -17,7 +17,7 @@ enum {
 };
 
 /* Copies [address, address + size) up to the first missing byte. Returns the number of bytes copied. */
-typedef size_t page_cache_read(void *context, uint64_t address, void *buffer, size_t size);
+typedef size_t page_cache_read(uint64_t address, void *buffer, size_t size, void *context);
 
 struct page_cache {
     struct pages pages;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/file.h"
+#include "util/proc_file.h"
 
 enum { GROUPS_MAX = 64 * 1024, STATE_MAX = 4096 };
 
@@ -71,10 +72,8 @@ bool proc_freezer_holds(const char *groups, const char *folder)
 
 bool proc_is_frozen(int pid)
 {
-    char path[64];
     size_t length;
-    snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP_CLOSE int fd = proc_file_open(pid, "cgroup");
     CLEANUP_FREE char *groups = fd < 0 ? NULL : file_read_all(fd, GROUPS_MAX, &length);
     return groups && proc_freezer_holds(groups, "/sys/fs/cgroup");
 }

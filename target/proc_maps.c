@@ -6,7 +6,9 @@
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
+#include "target/mapped_path.h"
 #include "util/file.h"
+#include "util/proc_file.h"
 
 enum {
     TEXT_MAX = 1 << 30, /* bytes: vm.max_map_count is 65,530 by default */
@@ -22,16 +24,14 @@ struct query {
     uint64_t name, build_id;
 };
 
-enum { READABLE = 1, WRITABLE = 2, EXECUTABLE = 4, SHARED = 8 };        /* of `access`; in `flags`: only such */
+enum { READABLE = 1, WRITABLE = 2, EXECUTABLE = 4 };                    /* of `access`; in `flags`: only such */
 enum { OR_NEXT = 0x10, OF_FILE = 0x20, NEXT_FILE = OR_NEXT | OF_FILE }; /* of `flags` */
 
 #define PROCMAP_QUERY _IOWR('f', 17, struct query)
 
 int proc_maps_open(int pid)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return proc_file_open(pid, "maps");
 }
 
 /* The mapping around an address, or as the flags have it. `name` has room for NAME bytes, or is NULL. */
@@ -54,7 +54,6 @@ static bool ask(int file, uint64_t address, uint64_t flags, char *name, struct p
         .readable = query.access & READABLE,
         .writable = query.access & WRITABLE,
         .executable = query.access & EXECUTABLE,
-        .shared = query.access & SHARED,
     };
     return true;
 }
@@ -65,14 +64,10 @@ static bool is_listed(const struct proc_map *map)
     return map->path[0] == '/';
 }
 
-bool proc_maps_is_memfd(const char *path)
+/* Whether a listing has it. */
+static bool is_wanted(const struct proc_maps *maps, const struct proc_map *map)
 {
-    return strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
-}
-
-bool proc_maps_at(int file, uint64_t address, struct proc_map *ret)
-{
-    return ask(file, address, 0, NULL, ret);
+    return is_listed(map) || (maps->nameless && map->device);
 }
 
 bool proc_maps_part_at(int file, uint64_t address, char *name, struct proc_map *ret)
@@ -82,7 +77,9 @@ bool proc_maps_part_at(int file, uint64_t address, char *name, struct proc_map *
         errno = ENOENT;
         return false;
     }
-    if (!ask(file, address, OR_NEXT, name, &next) && errno != ENOENT)
+    bool is_told = ask(file, address, OR_NEXT, name, &next) ||
+                   (errno == ENAMETOOLONG && ask(file, address, OR_NEXT, NULL, &next)) || errno == ENOENT;
+    if (!is_told)
         return false;
     *ret = next.begin > address ? (struct proc_map){.begin = address, .end = next.begin} : next;
     if (ret->path && !is_listed(ret))
@@ -108,22 +105,6 @@ void proc_maps_end(struct proc_maps *maps)
 {
     free(maps->text);
     maps->text = maps->rest = NULL;
-}
-
-/* The kernel escapes only newlines in a path, as \012. */
-static void unescape_newlines(char *path)
-{
-    path = strchrnul(path, '\\');
-    char *out = path;
-    for (; *path; path++) {
-        if (strncmp(path, "\\012", 4) == 0) {
-            *out++ = '\n';
-            path += 3;
-        } else {
-            *out++ = *path;
-        }
-    }
-    *out = '\0';
 }
 
 /* Reads a number in front of `after`, and skips both. sscanf() would take a third of the time to open a process. */
@@ -158,16 +139,20 @@ static bool parse_line(char *line, struct proc_map *ret)
     ret->readable = text[0] == 'r';
     ret->writable = text[1] == 'w';
     ret->executable = text[2] == 'x';
-    ret->shared = text[3] == 's';
     text += 5;
     if (!parse_number(&text, 16, ' ', &ret->offset) || !parse_number(&text, 16, ':', &major) ||
         !parse_number(&text, 16, ' ', &minor) || !parse_number(&text, 10, ' ', &ret->inode))
         return false;
     ret->device = makedev((unsigned)major, (unsigned)minor);
     text += strspn(text, " ");
-    unescape_newlines(text);
+    mapped_path_unescape(text);
     ret->path = text;
     return ret->begin < ret->end;
+}
+
+static bool is_memfd(const char *path)
+{
+    return strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
 }
 
 /*
@@ -184,7 +169,7 @@ static bool ask_next(struct proc_maps *maps, struct proc_map *ret)
         ret->path = maps->name;
     else if (!ask(maps->file, maps->next, flags, maps->name, ret))
         return errno == ENAMETOOLONG && ask(maps->file, maps->next, flags, NULL, ret);
-    bool has_no_name = proc_maps_is_memfd(ret->path);
+    bool has_no_name = is_memfd(ret->path);
     maps->device = has_no_name ? ret->device : 0;
     maps->inode = has_no_name ? ret->inode : 0;
     return true;
@@ -194,7 +179,7 @@ bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 {
     if (!maps->queries) {
         for (char *line; (line = strsep(&maps->rest, "\n"));)
-            if (parse_line(line, ret) && ret->end > maps->next && is_listed(ret) &&
+            if (parse_line(line, ret) && ret->end > maps->next && is_wanted(maps, ret) &&
                 (ret->executable || !maps->executable))
                 return true;
         return false;
@@ -202,7 +187,7 @@ bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
     while (maps->fuel && ask_next(maps, ret) && ret->end > maps->next) {
         maps->fuel--;
         maps->next = ret->end;
-        if (is_listed(ret))
+        if (is_wanted(maps, ret))
             return true;
     }
     return false;

@@ -16,13 +16,14 @@ struct proc_map {
     uint64_t offset; /* in the file, bytes */
     uint64_t device, inode;
     const char *path; /* " (deleted)" follows that of a file that was deleted; valid until the next one is listed */
-    bool readable, writable, executable, shared;
+    bool readable, writable, executable;
 };
 
 /* A listing, from the lowest address on. */
 struct proc_maps {
     int file;
     bool executable;        /* only mappings that may be executed */
+    bool nameless;          /* also mappings of files that have no absolute path, or one that is too long */
     bool queries;           /* by queries; otherwise by text */
     uint64_t next;          /* mappings that end here or below are left out, or have been listed */
     uint64_t device, inode; /* queries: of the last mapping, if it is of a memfd; otherwise 0 */
@@ -41,17 +42,8 @@ int proc_maps_open(int pid);
 int proc_maps_begin(int file, bool executable, struct proc_maps *ret);
 void proc_maps_end(struct proc_maps *maps);
 
-/* Whether a path is that of a file without a name (memfd). */
-bool proc_maps_is_memfd(const char *path);
-
 /* The next mapping; false after the last one. */
 bool proc_maps_next(struct proc_maps *maps, struct proc_map *ret);
-
-/*
- * The mapping around an address, of a file or not, without its path. False with errno set: ENOENT if there is none,
- * ENOTTY if the kernel has no queries.
- */
-bool proc_maps_at(int file, uint64_t address, struct proc_map *ret);
 
 /*
  * The mapping of a file around an address, as proc_maps_next() has it, with the path in `name`, of PROC_MAPS_NAME

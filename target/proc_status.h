@@ -1,6 +1,6 @@
 /*
  * proc_status.h: lines of /proc/PID/status and /proc/PID/task/TID/status, and why files of /proc/PID cannot be read.
- * Source: proc(5), pid_namespaces(7).
+ * Source: proc(5), pid_namespaces(7), ptrace(2), capabilities(7).
  */
 #ifndef CDACQ_TARGET_PROC_STATUS_H
 #define CDACQ_TARGET_PROC_STATUS_H
@@ -20,6 +20,21 @@ int proc_status_inner_id(const char *status);
 
 /* Whether a signal such as SIGSTOP has stopped the process. Of one that a debugger holds, nothing is known: false. */
 bool proc_status_is_stopped(const char *status);
+
+/* What decides whether a process may be read or stopped. */
+struct proc_rights {
+    int scope;       /* kernel.yama.ptrace_scope; 0 if there is none */
+    bool is_capable; /* this process has CAP_SYS_PTRACE */
+    long own_user, user;
+};
+
+/* Why a process must not be read or stopped, and what to do about it. */
+const char *proc_refusal(const struct proc_rights *rights);
+
+enum { PROC_REFUSAL_SIZE = 200 };
+
+/* The same of a process. */
+void proc_describe_refusal(int pid, char ret[PROC_REFUSAL_SIZE]);
 
 /* Words errno for a process. Returns IO. */
 enum cdacq_status proc_error(int pid, struct cdacq_error *err);

@@ -106,12 +106,9 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     struct span span = reader->constant;
     const struct target_ops *ops = reader->target->ops;
     bool known = address >= span.begin && address < span.end;
-    bool logged = reader->log && ops->logged_at;
     if (!known)
         reader_charge(reader, reader->target->seek_units);
-    if (!known && !(reader->dumped_only ? ops->dumped_at
-                    : logged            ? ops->logged_at
-                                        : ops->memory_at)(reader->target, address, &span))
+    if (!known && !(reader->dumped_only ? ops->dumped_at : ops->memory_at)(reader->target, address, &span))
         return false;
     if (!reader->hint.changing)
         reader->constant = reader->hint;
@@ -119,22 +116,15 @@ static bool reader_seek(struct reader *reader, uint64_t address)
     reader->is_noted = reader->target->recording || (span.changing && reader->log);
     if (!span.changing && reader->log)
         note_file(reader, address);
-    if (span.shared) /* of a reader with a log only */
-        read_log_add_mapping(reader->log, &(struct logged_mapping){span.begin, span.end, span.bytes});
     return true;
 }
 
-/* Notes a read of `bytes`. Returns them or, of shared memory, a copy; NULL if there is no memory for that. */
-static const uint8_t *note_read(struct reader *reader, uint64_t address, const uint8_t *bytes, size_t size)
+static void note_read(struct reader *reader, uint64_t address, size_t size)
 {
     if (reader->target->recording)
         target_record(reader->target, address, size);
-    if (!reader->hint.changing || !reader->log || !size)
-        return bytes;
-    if (reader->hint.shared)
-        return read_log_copy(reader->log, address, bytes, size);
-    read_log_add(reader->log, address, size);
-    return bytes;
+    if (reader->hint.changing && reader->log && size)
+        read_log_add(reader->log, address, size);
 }
 
 /* The bytes at `address` if `size` of them are in one span, otherwise NULL. */
@@ -146,8 +136,9 @@ static inline const uint8_t *span_bytes(struct reader *reader, uint64_t address,
     if (UNLIKELY(hint->end - address < size))
         return NULL;
     reader->task.unverified |= hint->unverified;
-    const uint8_t *bytes = hint->bytes + (address - hint->begin);
-    return UNLIKELY(reader->is_noted) ? note_read(reader, address, bytes, size) : bytes;
+    if (UNLIKELY(reader->is_noted))
+        note_read(reader, address, size);
+    return hint->bytes + (address - hint->begin);
 }
 
 /* Moves the hint to the span around `address`. Returns the number of its bytes from there on; 0 if it is missing. */
@@ -189,6 +180,14 @@ bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size
 const uint8_t *reader_try_view(struct reader *reader, uint64_t address, size_t size)
 {
     return reader_spend(reader) ? span_bytes(reader, address, size) : NULL;
+}
+
+const uint8_t *reader_try_run(struct reader *reader, uint64_t address, size_t max, size_t *ret_size)
+{
+    if (!reader_spend(reader))
+        return NULL;
+    *ret_size = (size_t)MIN(reach(reader, address), (uint64_t)max);
+    return *ret_size ? span_bytes(reader, address, *ret_size) : NULL;
 }
 
 const uint8_t *reader_try_lasting_view(struct reader *reader, uint64_t address, size_t size, bool *ret_unverified)

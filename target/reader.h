@@ -24,6 +24,7 @@ enum {
     FUEL_LOOKUP = 100 * 1000,       /* one address to its method */
     FUEL_NAME = 100 * 1000,         /* one method to its name */
     FUEL_INDEX = 64 * 1000 * 1000,  /* every method of one code range */
+    FUEL_HEAP = 2000 * 1000 * 1000, /* every object of the heap */
     FUEL_OPEN = 4 * 1000 * 1000,    /* finding and reading the descriptor */
     WINDOW_MAX = 256 * 1024 * 1024, /* bytes */
     FUEL_SLICE = 64 * 1024,         /* of a task, after which it is seen what others have used of all work */
@@ -46,12 +47,15 @@ struct reader_task {
     const char *loop; /* the last loop to make a step, for the message when fuel runs out */
 };
 
+struct layout;
+
 struct reader {
     struct target *target;
     struct span hint;     /* of the last read; most reads are near it */
     struct span constant; /* the last one before it that does not change: many reads alternate with those of an image */
     bool is_noted;        /* reads of the hint are logged or recorded */
     struct read_log *log; /* of reads of a running process; or NULL */
+    const struct layout *layout; /* of the runtime's structures, for descriptors/fields.h; NULL: none */
     uint8_t pointer_size;
     bool big_endian;
     bool dumped_only; /* files may not stand in: for comparing a file with the dump */
@@ -60,7 +64,7 @@ struct reader {
 
 void reader_init(struct reader *reader, struct target *target, unsigned pointer_size, bool big_endian);
 
-/* Forgets the last span: a question has begun. Reads of what the process may change are logged from now on, or not. */
+/* Forgets the last span: an epoch has begun. Reads of what the process may change are logged from now on, or not. */
 static inline void reader_forget(struct reader *reader, struct read_log *log)
 {
     reader->hint = reader->constant = (struct span){0};
@@ -234,6 +238,11 @@ bool reader_try_copy(struct reader *reader, uint64_t address, void *buffer, size
 
 /* The bytes if they are in one span, otherwise NULL without failing. Valid until the next read. */
 const uint8_t *reader_try_view(struct reader *reader, uint64_t address, size_t size);
+
+/*
+ * The bytes of one span from `address` on, at most `max`; *ret_size is how many. NULL, without failing: none is there.
+ */
+const uint8_t *reader_try_run(struct reader *reader, uint64_t address, size_t max, size_t *ret_size);
 
 /*
  * The same of bytes that do not change, for a use in other tasks, too: valid as long as the target. NULL also where

@@ -7,7 +7,10 @@ enum { NONE = REGISTER_NONE };
 
 enum {
     X86_64_ORIG_RAX = 15 * 8, /* offset in bytes */
-    X86_64_RESTART = 219,     /* restart_syscall: a system call that goes on, whichever it is */
+    X86_64_RAX = 10 * 8,
+    X86_64_RESTART = 219,  /* restart_syscall: a system call that goes on, whichever it is */
+    X86_64_RESTARTS = 512, /* ERESTARTSYS: a system call that was interrupted while it waited */
+    CALLS_MAX = 1024,      /* numbers of system calls */
 };
 
 static const char *const x86_64_names[] = {
@@ -97,20 +100,32 @@ size_t registers_to_kernel(const struct register_machine *machine, const struct 
     return size;
 }
 
+uint32_t registers_call(const struct register_machine *machine, const uint8_t *bytes, size_t size)
+{
+    if (machine->elf_machine != EM_X86_64 || size < X86_64_ORIG_RAX + sizeof(uint64_t))
+        return 0;
+    uint64_t call = load_u64(bytes + X86_64_ORIG_RAX, false);
+    bool is_interrupted = load_u64(bytes + X86_64_RAX, false) == (uint64_t)-X86_64_RESTARTS;
+    return call >= CALLS_MAX || (!call && !is_interrupted) ? 0 : (uint32_t)call + 1;
+}
+
 enum cdacq_thread_mode registers_mode(const struct register_machine *machine, const uint8_t *bytes, size_t size)
 {
     if (machine->elf_machine != EM_X86_64 || size < X86_64_ORIG_RAX + sizeof(uint64_t))
         return CDACQ_MODE_UNKNOWN;
     uint64_t call = load_u64(bytes + X86_64_ORIG_RAX, false);
-    return call == UINT64_MAX ? CDACQ_MODE_USER : call ? CDACQ_MODE_KERNEL : CDACQ_MODE_UNKNOWN;
+    return call == UINT64_MAX                                  ? CDACQ_MODE_USER
+           : call || registers_call(machine, bytes, size) != 0 ? CDACQ_MODE_KERNEL
+                                                               : CDACQ_MODE_UNKNOWN;
 }
 
-void registers_put_mode(const struct register_machine *machine, enum cdacq_thread_mode mode,
+void registers_put_mode(const struct register_machine *machine, enum cdacq_thread_mode mode, uint32_t call,
                         uint8_t ret[REGISTERS_KERNEL_SIZE])
 {
     if (machine->elf_machine == EM_X86_64)
         store_u64(ret + X86_64_ORIG_RAX,
                   mode == CDACQ_MODE_USER     ? UINT64_MAX
+                  : call                      ? call - 1
                   : mode == CDACQ_MODE_KERNEL ? X86_64_RESTART
                                               : 0,
                   false);

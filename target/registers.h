@@ -83,8 +83,11 @@ size_t registers_to_kernel(const struct register_machine *machine, const struct 
  */
 enum cdacq_thread_mode registers_mode(const struct register_machine *machine, const uint8_t *bytes, size_t size);
 
-/* Writes it to the words that registers_to_kernel() wrote. */
-void registers_put_mode(const struct register_machine *machine, enum cdacq_thread_mode mode,
+/* The number of the system call, plus 1; 0: none, or not known. A read(2) is known by what the kernel left in rax. */
+uint32_t registers_call(const struct register_machine *machine, const uint8_t *bytes, size_t size);
+
+/* Writes them to the words that registers_to_kernel() wrote. */
+void registers_put_mode(const struct register_machine *machine, enum cdacq_thread_mode mode, uint32_t call,
                         uint8_t ret[REGISTERS_KERNEL_SIZE]);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "util/error.h"
+#include "util/file_root.h"
 #include "util/binary_search.h"
 
 void target_destroy(struct target *target)
@@ -11,10 +12,10 @@ void target_destroy(struct target *target)
         target->ops->destroy(target);
 }
 
-void target_begin_question(struct target *target)
+void target_begin_epoch(struct target *target)
 {
-    if (target->ops->begin_question)
-        target->ops->begin_question(target);
+    if (target->ops->begin_epoch)
+        target->ops->begin_epoch(target);
 }
 
 void target_refresh(struct target *target)
@@ -47,6 +48,9 @@ enum cdacq_status target_check_gone(struct target *target, uint64_t address, str
 void target_deinit(struct target *target)
 {
     target_pdbs_deinit(&target->pdbs);
+    if (target->own_root)
+        file_root_close(target->own_root);
+    free(target->own_root);
     free(target->mappings);
     if (target->recording) {
         pages_deinit(&target->recording->pages);

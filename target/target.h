@@ -21,13 +21,12 @@
 #define RECENT_LINES 256
 
 /* An interval of target memory with its bytes, which are valid as long as the target, or, if they can change, until the
-   next question. */
+   next epoch. */
 struct span {
     uint64_t begin, end;
     const uint8_t *bytes; /* at `begin` */
     bool unverified;      /* they come from a file that nothing in the target could confirm */
     bool changing;        /* the process may change them */
-    bool shared;          /* it may change them even now: they are copied, and only the copy is looked at */
 };
 
 enum mapping_access { MAPPING_UNKNOWN, MAPPING_READ_ONLY, MAPPING_WRITABLE };
@@ -38,9 +37,8 @@ struct mapping {
     uint64_t offset; /* in the file, bytes */
     const char *path;
     enum mapping_access access;
-    bool may_execute; /* code in it may be executed, or that is not known */
-    bool is_shared;   /* readable, and what is written to it is written to the file; known of running processes only */
-    bool is_guard;    /* without access, as far as a core shows */
+    bool may_execute;         /* code in it may be executed, or that is not known */
+    bool is_guard;            /* without access, as far as a core shows: a gap of an image */
     struct mapped_file *file; /* NULL where there is none */
     uint64_t reach;           /* the highest end, as a file offset, of it and those before it in file->mappings */
 };
@@ -89,6 +87,7 @@ struct target_process {
     char name[17];
     char arguments[4096]; /* the command line, separated by spaces */
     bool arguments_cut;
+    struct elf_class elf;       /* of a core */
     uint64_t program_address;   /* of the program's path, in the target; or */
     char program[4096];         /* the path itself */
     struct core_siginfo signal; /* what ended the process */
@@ -112,23 +111,28 @@ struct target_ops {
     bool (*memory_at)(struct target *target, uint64_t address, struct span *ret);
     /* As memory_at, but without files standing in. */
     bool (*dumped_at)(struct target *target, uint64_t address, struct span *ret);
+    /*
+     * Copies memory as it is now, and keeps nothing: for much of it. Returns the number of bytes before the first that
+     * is missing. NULL: all memory is there as memory_at has it.
+     */
+    size_t (*peek)(struct target *target, uint64_t address, void *buffer, size_t size);
     /* Whether a core that ends early was to have this byte. NULL: there is no such core. */
     bool (*is_cut_at)(const struct target *target, uint64_t address);
+    /* Whether memory there did not come within the time that there is for it. May be NULL. */
+    bool (*is_silent_at)(struct target *target, uint64_t address);
     /* Fills the list of threads (target/threads.h). NULL where there are none. */
     enum cdacq_status (*threads)(struct target *target, struct threads *ret, struct cdacq_error *err);
     /* Fills in a zeroed struct. NULL where nothing is known. */
     void (*process)(struct target *target, struct target_process *ret);
-    /* The next eleven are of a process, and NULL for memory that does not change. */
-    /* As memory_at, for a reader with a log: the span may be of shared memory. */
-    bool (*logged_at)(struct target *target, uint64_t address, struct span *ret);
+    /* The next ten are of a process, and NULL for memory that does not change. */
     /* mapping_at and next_loaded: only while `partial` is set. list_mappings fails with IO and errno set, with
        NOT_MANAGED where there is no memory any more, or with NOMEM. */
     const struct mapping *(*mapping_at)(struct target *target, uint64_t address);
     const struct mapping *(*next_loaded)(struct target *target, bool (*accepts)(const char *path), uint64_t *position);
     enum cdacq_status (*list_mappings)(struct target *target);
-    void (*begin_question)(struct target *target);
+    void (*begin_epoch)(struct target *target);
     void (*refresh)(struct target *target);
-    /* Stops the process, which runs, and begins a question. `as_core`: its memory does not change any more. */
+    /* Stops the process, which runs, and begins an epoch. `as_core`: its memory does not change any more. */
     enum cdacq_status (*stop)(struct target *target, bool as_core, struct cdacq_error *err);
     void (*resume)(struct target *target);
     bool (*unchanged)(struct target *target, const struct read_log *log, size_t from);
@@ -148,7 +152,8 @@ struct target {
     enum cdacq_target_kind kind;
     int pid;
     bool changes;             /* a running process, opened without a stop or a recording; later stops leave it */
-    uint64_t question;        /* of a running process, the number of the current question, from 1 on; otherwise 0 */
+    bool is_held;             /* all threads of the process are stopped, and must not wait for long */
+    uint64_t epoch;           /* of a running process, the number of the current epoch, from 1 on; otherwise 0 */
     uint16_t elf_machine;     /* EM_*; 0 where unknown */
     bool partial;             /* there are more mappings, which are asked for one by one */
     struct mapping *mappings; /* sorted by begin; none while `partial`: see target_list_mappings() */
@@ -160,15 +165,18 @@ struct target {
     struct file_table file_table;         /* `files` by path */
     const struct mapping **file_mappings; /* grouped by file; mapped_file.mappings point into it */
     struct recording *recording;
-    struct target_pdbs pdbs; /* of a snapshot */
-    uint64_t vdso;           /* address of the kernel's ELF image in the process; 0 where unknown */
-    const char *writer;      /* the program that wrote a core, guessed from its notes; static */
+    struct file_root *own_root; /* of a running process; NULL: it cannot be opened */
+    struct target_pdbs pdbs;    /* of a snapshot */
+    uint64_t pac_mask;          /* of arm64: the bits of a signed address that hold its signature; 0: not known */
+    uint64_t vdso;              /* address of the kernel's ELF image in the process; 0 where unknown */
+    const char *writer;         /* the program that wrote a core, guessed from its notes; static */
     uint64_t segment_count, dumped_size, missing_size;
-    uint64_t open_units; /* what opening it cost, and */
-    uint32_t seek_units; /* what finding a span costs beside the read, in units of fuel (target/reader.h) */
+    unsigned missing_filter; /* CDACQ_FILTER_PRIVATE, CDACQ_FILTER_SHARED */
+    uint64_t open_units;     /* what opening it cost, and */
+    uint32_t seek_units;     /* what finding a span costs beside the read, in units of fuel (target/reader.h) */
     struct work work;
     struct target_stops stops;
-    uint64_t file_size; /* of a core as it is read, without holes; 0 for other targets */
+    uint64_t own_size; /* which bounds work: of a core as read, without holes; of a process, of its own in RAM; or 0 */
     bool truncated;
     const char *truncation; /* why only the beginning of a core was read, where that is known; owned by the backend */
 };
@@ -180,10 +188,19 @@ void target_destroy(struct target *target);
 void target_deinit(struct target *target);
 
 /*
- * Begins a question: from now on, what the process may change is read again. Readers must be told (reader_forget). Does
+ * The address within an address of code of arm64, which may be signed (pointer authentication): without the bits that
+ * NT_ARM_PAC_MASK names or, where the target has none, without those above the 48 that addresses have by default.
+ */
+static inline uint64_t target_unsigned_address(const struct target *target, uint64_t address)
+{
+    return address & ~(target->pac_mask ? target->pac_mask : UINT64_MAX << 48);
+}
+
+/*
+ * Begins an epoch: from now on, what the process may change is read again. Readers must be told (reader_forget). Does
  * nothing if the memory does not change.
  */
-void target_begin_question(struct target *target);
+void target_begin_epoch(struct target *target);
 
 /*
  * Lists the mappings of a running process again, if they may have changed since they were last listed: when the size of
@@ -191,7 +208,7 @@ void target_begin_question(struct target *target);
  */
 void target_refresh(struct target *target);
 
-/* Whether the process still holds what the log says was read in this question, from item `from` on. */
+/* Whether the process still holds what the log says was read in this epoch, from item `from` on. */
 bool target_unchanged(struct target *target, const struct read_log *log, size_t from);
 
 /*

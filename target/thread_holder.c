@@ -15,7 +15,8 @@
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
-#include "formats/elf.h"
+#include "util/proc_file.h"
+#include "formats/core_notes.h"
 #include "target/proc_freezer.h"
 #include "target/proc_status.h"
 #include "target/threads.h"
@@ -23,7 +24,7 @@
 enum {
     STOP_ROUNDS = 64, /* each stops all threads that are listed; only threads that still run create new ones */
     STOP_SECONDS = 5, /* a thread in an uninterruptible wait may never stop */
-    REFUSAL_SIZE = 128,
+    REFUSAL_SIZE = PROC_REFUSAL_SIZE + 8,
 };
 
 static uint64_t id_itself(const uint64_t *id)
@@ -52,7 +53,7 @@ static bool has_ended(int pid, pid_t tid)
     return !n || !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 }
 
-/* Why a thread must not be traced, as the end of a message; "" if nothing says so. */
+/* Why a thread must not be traced, as the end of a message. */
 static void describe_refusal(int pid, pid_t tid, char ret[REFUSAL_SIZE])
 {
     char path[64], status[4096], name[32];
@@ -60,7 +61,9 @@ static void describe_refusal(int pid, pid_t tid, char ret[REFUSAL_SIZE])
     (void)file_read_text(AT_FDCWD, path, status, sizeof status);
     long tracer = strtol(proc_status_value(status, "TracerPid"), NULL, 10);
     if (tracer <= 0) {
-        snprintf(ret, REFUSAL_SIZE, " (is it traced by another process?)");
+        char why[PROC_REFUSAL_SIZE];
+        proc_describe_refusal(pid, why);
+        snprintf(ret, REFUSAL_SIZE, " (%s)", why);
         return;
     }
     snprintf(path, sizeof path, "/proc/%ld/status", tracer);
@@ -73,11 +76,26 @@ static void describe_refusal(int pid, pid_t tid, char ret[REFUSAL_SIZE])
     snprintf(ret, REFUSAL_SIZE, " (it is traced by another process: %ld%s%s)", tracer, name[0] ? ", " : "", name);
 }
 
+/*
+ * Whether a thread has stopped, or ended. The report of a stop is left where it is (WNOWAIT): the kernel takes a signal
+ * from a thread with it, and if this program is killed, it would not give the signal back.
+ */
+static bool has_stopped(pid_t tid, siginfo_t *ret)
+{
+    *ret = (siginfo_t){0};
+    while (waitid(P_PID, (id_t)tid, ret, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+        if (errno != EINTR) {
+            ret->si_code = CLD_EXITED;
+            return true;
+        }
+    return ret->si_pid != 0;
+}
+
 /* Stops one thread. Succeeds for a thread that has ended meanwhile. */
 static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, const struct timespec *deadline,
                                      struct cdacq_error *err)
 {
-    int status = 0;
+    siginfo_t stop;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
         int saved = errno;
         if (saved == ESRCH || has_ended(holder->pid, tid))
@@ -89,12 +107,7 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
                          strerror(saved), refusal);
     }
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-    for (long pause = 10 * 1000;; pause = MIN(pause * 2, 1000L * 1000)) {
-        pid_t waited = waitpid(tid, &status, __WALL | WNOHANG);
-        if (waited < 0 && errno != EINTR)
-            return CDACQ_OK; /* it has ended */
-        if (waited > 0)
-            break;
+    for (long pause = 10 * 1000; !has_stopped(tid, &stop); pause = MIN(pause * 2, 1000L * 1000)) {
         struct timespec now, nap = {0, pause};
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (now.tv_sec >= deadline->tv_sec)
@@ -102,16 +115,18 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
                              STOP_SECONDS, proc_is_frozen(holder->pid) ? frozen : "");
         nanosleep(&nap, NULL);
     }
-    if (!WIFSTOPPED(status))
+    if (stop.si_code != CLD_TRAPPED && stop.si_code != CLD_STOPPED) {
+        (void)waitpid(tid, NULL, __WALL | WNOHANG);
         return CDACQ_OK;
+    }
     /*
      * This is either the stop above, with an event in the high bytes, or a signal, which must not be lost. The stop has
      * the signal that had stopped the process, else SIGTRAP. The state in /proc would not do: for a moment after
      * another tracer has let it go, a stopped thread runs.
      */
-    bool is_event = status >> 16;
-    int signal = is_event ? 0 : WSTOPSIG(status);
-    holder->is_stopped |= is_event && WSTOPSIG(status) != SIGTRAP;
+    bool is_event = stop.si_status >> 8;
+    int signal = is_event ? 0 : stop.si_status;
+    holder->is_stopped |= is_event && (stop.si_status & 0xff) != SIGTRAP;
     (void)held_threads_append(&holder->held, (struct held_thread){tid, signal}); /* there is room for all */
     (void)thread_ids_insert(&holder->ids, (uint64_t)tid, NULL);
     return CDACQ_OK;
@@ -120,13 +135,11 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
 static enum cdacq_status hold_all_threads(struct thread_holder *holder, struct cdacq_error *err)
 {
     struct timespec deadline;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", holder->pid);
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_sec += STOP_SECONDS;
     for (int round = 0; round < STOP_ROUNDS; round++) {
         size_t before = holder->held.count;
-        DIR *dir = opendir(path);
+        DIR *dir = proc_folder_open(holder->pid, "task");
         if (!dir)
             return proc_error(holder->pid, err);
         enum cdacq_status status = CDACQ_OK;
@@ -148,6 +161,16 @@ static enum cdacq_status hold_all_threads(struct thread_holder *holder, struct c
     return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: it keeps creating threads", holder->pid);
 }
 
+/* The bits of signed addresses, of arm64: all threads of a process have the same. */
+static void read_pac_mask(struct thread_holder *holder, pid_t tid)
+{
+    static const struct elf_class native = {.wide = true, .big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
+    uint8_t masks[16];
+    struct iovec whole = {masks, sizeof masks};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &whole) == 0)
+        holder->pac_mask = core_pac_mask_at(native, masks, whole.iov_len);
+}
+
 /* Lists a thread with its registers. Says of one whose registers cannot be read why; it is in the list all the same. */
 static enum cdacq_status list_thread(struct thread_holder *holder, pid_t tid, struct cdacq_error *err)
 {
@@ -156,6 +179,8 @@ static enum cdacq_status list_thread(struct thread_holder *holder, pid_t tid, st
     int failure = ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) < 0 ? errno : 0;
     if (failure == ESRCH) /* it was killed */
         return CDACQ_OK;
+    if (holder->target->elf_machine == EM_AARCH64 && !holder->pac_mask)
+        read_pac_mask(holder, tid);
     if (threads_append_live(holder->list, holder->target, tid, registers, failure ? 0 : whole.iov_len))
         return CDACQ_OK;
     return error_set(err, CDACQ_ERR_IO, 0, "process %d: the registers of thread %d cannot be read: %s", holder->pid,

@@ -36,6 +36,7 @@ struct thread_holder {
     struct threads *list;
     struct held_threads held;
     struct thread_ids ids;    /* of them */
+    uint64_t pac_mask;        /* of arm64: as target->pac_mask */
     bool is_stopped;          /* a signal such as SIGSTOP had stopped the process before */
     enum cdacq_status status; /* of the last task */
     struct cdacq_error error;

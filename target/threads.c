@@ -19,5 +19,6 @@ bool threads_append_live(struct threads *threads, const struct target *target, i
                                                           __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, &thread.registers);
     if (has_registers)
         thread.mode = registers_mode(machine, registers, size);
+    thread.call = has_registers ? registers_call(machine, registers, size) : 0;
     return threads_append(threads, thread) && has_registers;
 }

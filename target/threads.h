@@ -19,7 +19,8 @@ struct target_thread {
     int signal;    /* of a core: the signal that the thread got; 0: none */
     bool died;     /* of a core: that signal ended the process */
     enum cdacq_thread_mode mode;
-    char name[THREAD_NAME_MAX + 1]; /* "" where unknown; a core has only that of the first thread */
+    uint32_t call;                  /* the number of the system call that it was in, plus 1; 0: none, or not known */
+    char name[THREAD_NAME_MAX + 1]; /* "" where unknown; a core but a snapshot has only that of the first thread */
     struct registers registers;
 };
 

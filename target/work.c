@@ -8,6 +8,7 @@
 
 enum {
     SIZE_OF_BOUNDS = 128 * 1024 * 1024, /* bytes of a core to which the next two belong */
+    PROPORTION = 1024 * 1024,           /* bytes to which a larger core is rounded */
     STEPS_BY_SIZE = 60 * 1000 * 1000, /* two seconds at most; a snapshot of all methods of a small process takes half */
     MEMORY_BY_SIZE = 256 * 1024 * 1024, /* with the pages of the core itself, under 512 MiB */
 };
@@ -15,7 +16,8 @@ enum {
 /* `base`, in proportion to the size of the target above SIZE_OF_BOUNDS. */
 static uint64_t by_size(uint64_t base, uint64_t size)
 {
-    return (uint64_t)((double)base * ((double)MAX(size, (uint64_t)SIZE_OF_BOUNDS) / SIZE_OF_BOUNDS));
+    uint64_t units = MAX(size, (uint64_t)SIZE_OF_BOUNDS) / PROPORTION, product;
+    return __builtin_mul_overflow(base, units, &product) ? UINT64_MAX : product / (SIZE_OF_BOUNDS / PROPORTION);
 }
 
 void work_set(struct work *work, uint64_t steps_max, uint64_t memory_max, uint64_t size)
@@ -28,12 +30,15 @@ bool work_take_memory(struct work *work, uint64_t bytes)
 {
     if (!work->memory_max)
         return true;
-    uint64_t before = atomic_fetch_add_explicit(&work->memory, bytes, memory_order_relaxed);
-    if (add_saturated(before, bytes) <= work->memory_max)
-        return true;
-    atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
-    atomic_store_explicit(&work->memory_refused, true, memory_order_relaxed);
-    return false;
+    uint64_t taken = atomic_load_explicit(&work->memory, memory_order_relaxed);
+    do {
+        if (add_saturated(taken, bytes) > work->memory_max) {
+            atomic_store_explicit(&work->memory_refused, true, memory_order_relaxed);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&work->memory, &taken, taken + bytes, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
 }
 
 void work_return_memory(struct work *work, uint64_t bytes)

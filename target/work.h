@@ -35,6 +35,28 @@ static inline void work_add_steps(struct work *work, uint64_t steps)
         atomic_fetch_add_explicit(&work->steps, steps, memory_order_relaxed);
 }
 
+/* Forgets the steps that were taken; the memory stays. */
+static inline void work_begin_anew(struct work *work)
+{
+    atomic_store_explicit(&work->steps, 0, memory_order_relaxed);
+}
+
+/* Adds steps. False, with nothing added, if none are left: then what they are for is not to be done. */
+static inline bool work_take_steps(struct work *work, uint64_t steps)
+{
+    if (!work_left(work))
+        return false;
+    work_add_steps(work, steps);
+    return true;
+}
+
+/* Steps for what is done outside of the target's memory: as long as the kernel takes, about. */
+enum {
+    WORK_OF_A_PATH = 100,  /* a file is looked for at a path */
+    WORK_OF_A_FILE = 2500, /* it is opened, mapped, compared and closed */
+    WORK_OF_AN_ENTRY = 10, /* a file of a directory is listed */
+};
+
 enum { WORK_BYTES_OF_A_STEP = 32 }; /* that are compared, summed or unpacked in the time of a step, about */
 
 /*
@@ -43,10 +65,7 @@ enum { WORK_BYTES_OF_A_STEP = 32 }; /* that are compared, summed or unpacked in 
  */
 static inline bool work_take_bytes(struct work *work, uint64_t bytes)
 {
-    if (!work_left(work))
-        return false;
-    work_add_steps(work, bytes / WORK_BYTES_OF_A_STEP + 1);
-    return true;
+    return work_take_steps(work, bytes / WORK_BYTES_OF_A_STEP + 1);
 }
 
 enum { WORK_USES_OF_A_TEXT = 4 }; /* a text in an answer is compared, escaped and written, perhaps more than once */

@@ -2,7 +2,8 @@
  * member.c: Source: ECMA-335 I.10.3 (operators), II.22.28 (accessors); the C# standard, 15.10 (operators), 18.6.2
  * (explicit implementations), and the names that the C# compiler gives to what came later. Methods with the names of
  * accessors and operators are such only if the SpecialName flag says so; a MemberRef has no flags, and there the name
- * and the parameters decide.
+ * and the parameters decide. The code of C# 14's extension members is in static methods without that flag. Types that
+ * the compiler nests in the same class, the grouping types, declare these members with it.
  */
 #include "formats/names/member.h"
 
@@ -171,6 +172,92 @@ static void read_operator(struct member *member)
         }
 }
 
+/* ---- Extension members of C# 14 ---- */
+
+/* Whether a method of a grouping type declares the member: it lacks the receiver, which is the first parameter here. */
+static enum cdacq_status is_declaration(const struct named_method *method, const struct member *member, uint32_t rid,
+                                        bool *ret)
+{
+    const struct metadata *m = method->metadata;
+    struct metadata_method_def row;
+    CLEANUP_METADATA_BLOB struct metadata_blob blob;
+    blob.allocated = NULL;
+    bool equal = false;
+    enum cdacq_status status = metadata_method_def(m, rid, &row);
+    if (status == CDACQ_OK && row.flags & METHOD_SPECIAL_NAME)
+        status = metadata_string_equals(m, row.name, member->name, member->length, &equal);
+    if (status == CDACQ_OK && equal)
+        status = metadata_blob_read(m, row.signature, &blob);
+    if (status != CDACQ_OK || !equal)
+        return status;
+    struct signature s = signature_at(blob.data, blob.length, 0, false);
+    struct signature_header header = signature_method(&s);
+    uint64_t count = (uint64_t)header.parameter_count + !(row.flags & METHOD_FLAG_STATIC);
+    *ret = !s.failed && count == method->header.parameter_count;
+    return CDACQ_OK;
+}
+
+static enum cdacq_status is_declared_in(struct namer *n, const struct named_method *method, const struct member *member,
+                                        uint32_t type, bool *ret)
+{
+    static const char prefix[] = "<G>$";
+    const struct metadata *m = method->metadata;
+    struct metadata_type_def row;
+    struct metadata_generics generics = {.count = 0};
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    uint32_t begin, end;
+    enum cdacq_status status = metadata_type_def(m, type, &row);
+    if (status == CDACQ_OK)
+        status = metadata_string(m, row.name, buffer, &name, &length);
+    if (status != CDACQ_OK || !has_prefix(name, length, prefix))
+        return status;
+    if (namer_spend_search(n, m, METADATA_GENERIC_PARAM))
+        status = metadata_generics(m, metadata_token(METADATA_TYPE_DEF, type), &generics);
+    if (status != CDACQ_OK || generics.count != method->header.generic_count)
+        return status;
+    status = metadata_methods(m, type, &begin, &end);
+    for (uint32_t rid = begin; status == CDACQ_OK && rid < end && !*ret && namer_spend(n, 1); rid++)
+        status = is_declaration(method, member, rid, ret);
+    return status;
+}
+
+static bool is_extension_member(struct namer *n, const struct named_method *method, const struct member *member)
+{
+    const struct metadata *m = method->metadata;
+    const char *name = member->name;
+    uint32_t owner, rid = 0, type;
+    bool found = false;
+    if (!(method->flags & METHOD_FLAG_STATIC) || member->interface || metadata_row_count(m, METADATA_METHOD_PTR) ||
+        !(has_prefix(name, member->length, "get_") || has_prefix(name, member->length, "set_") ||
+          has_prefix(name, member->length, "op_")) ||
+        !namer_spend_bulk(n, metadata_row_count(m, METADATA_NESTED_CLASS)))
+        return false;
+    enum cdacq_status status = metadata_method_owner(m, metadata_rid(method->token), &owner);
+    namer_lose(n, status);
+    if (status != CDACQ_OK || !namer_has_attribute(n, m, metadata_token(METADATA_TYPE_DEF, owner),
+                                                   "System.Runtime.CompilerServices", "ExtensionAttribute"))
+        return false;
+    while (!found && namer_spend(n, 1) && (status = metadata_next_nested(m, owner, &rid, &type)) == CDACQ_OK && rid &&
+           (status = is_declared_in(n, method, member, type, &found)) == CDACQ_OK)
+        ;
+    namer_lose(n, status);
+    return found;
+}
+
+/* The receiver is no index: extension blocks have no indexers. */
+static void read_extension_member(struct member *member)
+{
+    if (name_begins(member->name, member->length, "op_")) {
+        read_operator(member);
+        return;
+    }
+    member->kind = MEMBER_ACCESSOR;
+    member->word = *member->name == 'g' ? "get" : "set";
+    member->stem += strlen("get_");
+}
+
 bool member_read(struct namer *n, const struct named_method *method, struct member *ret)
 {
     const char *name;
@@ -194,12 +281,18 @@ bool member_read(struct namer *n, const struct named_method *method, struct memb
     ret->interface = interface_length(ret->name, ret->length);
     ret->stem = ret->interface ? ret->interface + 1 : 0;
     bool definition = metadata_token_table(method->token) == METADATA_METHOD_DEF;
-    if (!method->has_parameters || method->header.generic || (definition && !(method->flags & METHOD_SPECIAL_NAME)))
+    if (!method->has_parameters)
         return true;
-    if (has_prefix(ret->name + ret->stem, ret->length - ret->stem, "op_"))
+    if (definition && !(method->flags & METHOD_SPECIAL_NAME)) {
+        if (is_extension_member(n, method, ret))
+            read_extension_member(ret);
+    } else if (method->header.generic) {
+        return true;
+    } else if (has_prefix(ret->name + ret->stem, ret->length - ret->stem, "op_")) {
         read_operator(ret);
-    else
+    } else {
         read_accessor(n, method, ret);
+    }
     return true;
 }
 

@@ -199,8 +199,11 @@ enum cdacq_status name_entry_point(const struct name_source *source, const struc
     /* The module of a composite image has no metadata, but mostly nothing refers to it. */
     struct entry_context context = {.entry = entry,
                                     .metadata = entry->context ? namer_module(&n, entry->context) : source->metadata};
-    struct name_instance instance = {
-        .argument = put_entry_argument, .method_count = entry->argument_count, .context = &context};
+    struct name_instance instance = {.argument = put_entry_argument,
+                                     .method_count = entry->argument_count,
+                                     .context = &context,
+                                     .result = entry->flags & NAME_ENTRY_ASYNC_VARIANT ? NAME_RESULT_OF_TASK
+                                                                                       : NAME_RESULT_DECLARED};
     struct named_method method = {.metadata = namer_module(&n, entry->module),
                                   .token = entry->token,
                                   .owner_metadata = context.metadata,

@@ -1,5 +1,6 @@
 #include "formats/names/namer.h"
 
+#include "util/own_stack.h"
 #include "util/sha1.h"
 
 struct namer namer_begin(const struct name_source *source, const struct type_spelling *types, struct text *text)
@@ -13,6 +14,14 @@ struct namer namer_begin(const struct name_source *source, const struct type_spe
         .outer = source->metadata,
         .text_length = text->length,
     };
+}
+
+bool namer_has_stack(struct namer *n)
+{
+    enum { RESERVE = 128 * 1024 }; /* for what one type needs, down to the reading of memory */
+    if (!n->stack_floor)
+        n->stack_floor = own_stack_floor(RESERVE);
+    return (uintptr_t)__builtin_frame_address(0) > n->stack_floor;
 }
 
 bool namer_spend_bulk(struct namer *n, size_t amount)
@@ -29,10 +38,8 @@ enum cdacq_status namer_end(struct namer *n)
 {
     if (n->text->broken)
         namer_fail(n, CDACQ_ERR_FUEL);
-    if (n->status != CDACQ_OK && n->text->data) {
-        n->text->length = n->text_length;
-        n->text->data[n->text_length] = '\0';
-    }
+    if (n->status != CDACQ_OK)
+        text_cut(n->text, n->text_length);
     return n->status;
 }
 

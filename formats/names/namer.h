@@ -10,7 +10,7 @@
 enum {
     NAME_FUEL = 1 << 18,   /* elements of signatures; real names take some hundreds */
     NAME_BULK = 16,        /* bytes copied or rows searched for one unit of fuel */
-    NAME_DEPTH_CAP = 64,   /* types within types, through TypeSpecs too */
+    NAME_DEPTH_FREE = 64,  /* types within types, through TypeSpecs too, for which no stack is looked for */
     NAME_NESTING_CAP = 32, /* classes within classes */
 };
 
@@ -46,6 +46,7 @@ struct namer {
     enum cdacq_status status;
     uint32_t fuel;
     unsigned depth;
+    uintptr_t stack_floor; /* which deeper frames may reach; 0: not looked for yet */
     const struct metadata
         *outer;                /* that tokens of generic arguments refer to, even if their type is of another module */
     struct formals formals[2]; /* the names of type parameters: of the type, of the method */
@@ -102,6 +103,12 @@ static inline void namer_lose(struct namer *n, enum cdacq_status status)
     if (UNLIKELY(status < 0) && n->source->part_lost)
         n->source->part_lost(n->source->context, status);
 }
+
+/*
+ * Whether the stack of this thread has room for a type that is deep within others. Only that and the length bound a
+ * name: programs can have arguments of any depth.
+ */
+bool namer_has_stack(struct namer *n);
 
 /* For `amount` bytes, or for a search by key. */
 bool namer_spend_bulk(struct namer *n, size_t amount);

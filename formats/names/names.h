@@ -9,9 +9,10 @@
  *
  * spelling_csharp.c, spelling_sos.c, spelling_il.c and spelling_source.c describe them.
  *
- * Signatures and metadata are not trusted. Work is bounded by fuel, recursion by a depth and text by its cap (all three
- * CDACQ_ERR_FUEL). Malformed input has no name (CDACQ_ERR_FORMAT). A name is appended to a text and is printable
- * (text_escape); on failure the text is unchanged. The functions are thread-safe if the sources of the metadata are.
+ * Signatures and metadata are not trusted. Work is bounded by fuel, recursion by the stack of the thread and text by
+ * its cap (all three CDACQ_ERR_FUEL). Malformed input has no name (CDACQ_ERR_FORMAT). A name is appended to a text and
+ * is printable (text_escape); on failure the text is unchanged. The functions are thread-safe if the sources of the
+ * metadata are.
  * Source: ECMA-335 II.23.2 (signatures); dotnet/runtime src/coreclr/inc/formattype.cpp,
  * src/coreclr/vm/{typestring,sigformat,method,perfmap}.cpp.
  */
@@ -34,6 +35,7 @@ struct name_spelling {
     /* Names the definition, List<T>.Add(T), if the instance is not known. Others have no name then. */
     bool formal;
     bool arguments;                         /* shows what the method is instantiated over, and so do its parameters */
+    bool result;                            /* shows what the method returns */
     const char *dynamic_class, *stub_class; /* the owner of a DynamicMethod, and of an IL stub (NULL: the same) */
 };
 
@@ -83,7 +85,14 @@ struct name_source {
     void *context;
 };
 
-/* What a method is instantiated over. */
+/* What a method returns. Since .NET 11, some callers get what a method's Task would yield, instead of the Task. */
+enum name_result {
+    NAME_RESULT_DECLARED, /* the type in its signature */
+    NAME_RESULT_OF_TASK,  /* what the Task or ValueTask in its signature yields */
+    NAME_RESULT_VOID,
+};
+
+/* What a method is instantiated over, and which of its variants is meant. */
 struct name_instance {
     /* Feeds the type that the method belongs to. NULL: the TypeDef around the MethodDef. */
     void (*owner)(void *context, struct namer *n);
@@ -92,6 +101,7 @@ struct name_instance {
     void (*argument)(void *context, bool of_method, uint32_t index, struct namer *n);
     uint32_t type_count, method_count;
     void *context;
+    enum name_result result;
 };
 
 /*

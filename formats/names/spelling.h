@@ -33,14 +33,17 @@ struct parameter_style {
     const char *sentinel; /* NULL: is not written */
     bool stops;           /* at the sentinel */
 
-    /* Precedes parameter `number` (from 1) of `count`, whose type is at the cursor; NULL: nothing does. */
-    void (*before)(struct namer *n, struct signature s, uint32_t number, uint32_t count);
+    /* Precedes parameter `number` (from 1) of `count`, whose type is at the cursor; NULL: nothing does. `m` is its. */
+    void (*before)(struct namer *n, struct signature s, const struct metadata *m, uint32_t number, uint32_t count);
 };
 
 /* A function pointer: its calling convention, its return type, its parameters. */
 struct function_style {
     const char *open, *close;
-    void (*convention)(struct namer *n, const struct signature_header *header); /* NULL: is not written */
+    /* Writes the calling convention. `result` is at the return type, whose modifiers belong to it. NULL: none. */
+    void (*convention)(struct namer *n, const struct signature_header *header, struct signature result,
+                       const struct metadata *m);
+    void (*before_result)(struct namer *n, struct signature result, const struct metadata *m); /* NULL: nothing does */
     struct parameter_style parameters;
     bool result_last;
 };

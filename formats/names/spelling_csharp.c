@@ -324,11 +324,99 @@ static __attribute__((noinline)) struct formals csharp_definition(struct namer *
     return formals;
 }
 
-/* `delegate*<int, void>` */
+/* The next modifier of a type: its name, if it is in that namespace. False: there is no further one. */
+static bool next_modifier(struct namer *n, struct signature *s, const struct metadata *m, const char *space,
+                          char buffer[METADATA_STRING_CAP], const char **ret_name, size_t *ret_length)
+{
+    uint8_t element = signature_peek(s);
+    struct type_path path;
+    bool equal = false;
+    *ret_length = 0;
+    if (!m || n->status != CDACQ_OK || (element != ELEMENT_CMOD_REQD && element != ELEMENT_CMOD_OPT))
+        return false;
+    s->at++;
+    uint32_t token = signature_token(s);
+    if (s->failed || metadata_token_table(token) == METADATA_TYPE_SPEC)
+        return !s->failed;
+    if (!namer_path(n, m, token, &path) || path.count != 1 ||
+        !namer_check(
+            n, metadata_string_equals(path.metadata, path.levels[0].namespace_name, space, strlen(space), &equal)))
+        return false;
+    return !equal || namer_check(n, metadata_string(path.metadata, path.levels[0].name, buffer, ret_name, ret_length));
+}
+
+/* ` unmanaged[Cdecl, SuppressGCTransition]`, and what opens the list of types */
+static __attribute__((noinline)) void csharp_convention(struct namer *n, const struct signature_header *header,
+                                                        struct signature result, const struct metadata *m)
+{
+    static const char *const conventions[] = {
+        "",
+        " unmanaged[Cdecl]",
+        " unmanaged[Stdcall]",
+        " unmanaged[Thiscall]",
+        " unmanaged[Fastcall]",
+        "",
+        [SIGNATURE_UNMANAGED] = " unmanaged",
+    };
+    static const char prefix[] = "CallConv";
+    const size_t cut = sizeof prefix - 1;
+    char buffer[METADATA_STRING_CAP];
+    const char *name, *mark = "[";
+    size_t length;
+    text_puts(n->text, conventions[header->kind]);
+    while (header->kind == SIGNATURE_UNMANAGED &&
+           next_modifier(n, &result, m, "System.Runtime.CompilerServices", buffer, &name, &length)) {
+        if (length <= cut || memcmp(name, prefix, cut) != 0)
+            continue;
+        text_puts(n->text, mark);
+        text_escape(n->text, name + cut, length - cut);
+        mark = ", ";
+    }
+    text_puts(n->text, *mark == ',' ? "]<" : "<");
+}
+
+/* Whether a reference has a modifier of that name. */
+static bool has_modifier(struct namer *n, struct signature s, const struct metadata *m, const char *space,
+                         const char *modifier)
+{
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    bool found = false;
+    while (next_modifier(n, &s, m, space, buffer, &name, &length))
+        found |= length == strlen(modifier) && memcmp(name, modifier, length) == 0;
+    return found && signature_peek(&s) == ELEMENT_BYREF;
+}
+
+/* `in`, `out` and `ref readonly` of a parameter of a function pointer, which has no row: modifiers say what it is. */
+static __attribute__((noinline)) void csharp_function_parameter(struct namer *n, struct signature s,
+                                                                const struct metadata *m, uint32_t number,
+                                                                uint32_t count)
+{
+    static const char interop[] = "System.Runtime.InteropServices";
+    (void)number;
+    (void)count;
+    if (has_modifier(n, s, m, interop, "OutAttribute"))
+        n->reference = "out ";
+    else if (has_modifier(n, s, m, "System.Runtime.CompilerServices", "RequiresLocationAttribute"))
+        n->reference = "ref readonly ";
+    else if (has_modifier(n, s, m, interop, "InAttribute"))
+        n->reference = "in ";
+}
+
+static void csharp_function_result(struct namer *n, struct signature s, const struct metadata *m)
+{
+    if (has_modifier(n, s, m, "System.Runtime.InteropServices", "InAttribute"))
+        n->reference = "ref readonly ";
+}
+
+/* `delegate*<int, void>`, `delegate* unmanaged[Cdecl]<in int, void>` */
 static const struct function_style csharp_function = {
-    .open = "delegate*<",
+    .open = "delegate*",
     .close = ">",
-    .parameters = {.list = {"", ", ", ""}},
+    .convention = csharp_convention,
+    .before_result = csharp_function_result,
+    .parameters = {.list = {"", ", ", ""}, .before = csharp_function_parameter},
     .result_last = true,
 };
 
@@ -408,10 +496,12 @@ static bool is_params(struct namer *n, const struct metadata *m, uint32_t rid, u
 }
 
 /* `out`, `in`, `params` of a parameter, as far as its row can be read. */
-static void csharp_parameter(struct namer *n, struct signature s, uint32_t number, uint32_t count)
+static void csharp_parameter(struct namer *n, struct signature s, const struct metadata *of, uint32_t number,
+                             uint32_t count)
 {
     const struct metadata *m = n->formals[1].metadata;
     uint32_t method = n->formals_owner[1], rid;
+    (void)of;
     signature_skip_modifiers(&s);
     uint8_t element = signature_peek(&s);
     bool last = number == count && (element == ELEMENT_SZARRAY || element == ELEMENT_GENERICINST);

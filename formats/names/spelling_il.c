@@ -62,7 +62,7 @@ static void il_dimension(struct namer *n, const struct array_shape *shape, uint3
 }
 
 /* `instance vararg ` */
-static void il_convention(struct namer *n, const struct signature_header *header)
+static void put_convention(struct namer *n, const struct signature_header *header)
 {
     static const char *const conventions[] = {
         "",
@@ -78,6 +78,14 @@ static void il_convention(struct namer *n, const struct signature_header *header
     if (header->flags & SIGNATURE_HAS_THIS)
         text_puts(n->text, "instance ");
     text_puts(n->text, conventions[header->kind]);
+}
+
+static void il_convention(struct namer *n, const struct signature_header *header, struct signature result,
+                          const struct metadata *m)
+{
+    (void)result;
+    (void)m;
+    put_convention(n, header);
 }
 
 /* `method vararg int32 *(string,...,bool)` */
@@ -113,9 +121,9 @@ static void il_method(struct namer *n, const struct named_method *method)
     struct signature s = method->signature;
     if (!method->metadata) /* the name includes the assembly */
         namer_fail(n, CDACQ_ERR_MODULE);
-    il_convention(n, &method->header);
+    put_convention(n, &method->header);
     n->types = &il_types;
-    type_signature(n, &s, method->metadata);
+    type_result(n, &s, method->metadata, method->instance ? method->instance->result : NAME_RESULT_DECLARED);
     text_putc(n->text, ' ');
     size_t begin = n->text->length;
     n->types = owner;
@@ -134,5 +142,6 @@ static void il_method(struct namer *n, const struct named_method *method)
 const struct name_spelling name_spelling_il = {
     .owner = &type_spelling_reflection,
     .put_method = il_method,
+    .result = true,
     .dynamic_class = "dynamicClass",
 };

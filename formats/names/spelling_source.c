@@ -35,25 +35,6 @@ struct written {
     char local[METADATA_STRING_CAP];
 };
 
-/* Parses `<INNER>KIND__`. Returns the kind, or 0; the name continues at *ret_rest. */
-static char parse(const char *name, size_t length, size_t *ret_inner, size_t *ret_rest)
-{
-    size_t depth = 0, i = 0;
-    for (; i < length; i++) {
-        if (name[i] == '<')
-            depth++;
-        else if (name[i] == '>' && --depth == 0)
-            break;
-        if (!depth)
-            return 0;
-    }
-    if (i < 2 || i + 1 >= length)
-        return 0;
-    *ret_inner = i - 1;
-    *ret_rest = MIN(i + 4, length);
-    return name[i + 1];
-}
-
 static bool read_string(struct namer *n, const struct metadata *m, uint32_t index, char buffer[METADATA_STRING_CAP],
                         size_t *ret_length)
 {
@@ -99,7 +80,7 @@ static bool leave_state_machine(struct namer *n, struct written *w)
     bool body = name_equals(w->name, w->length, "MoveNext") || name_begins(w->name, w->length, "<>m__Finally");
     if (!w->method || !body || !read_type_name(n, w->metadata, w->type, type, &length))
         return false;
-    bool csharp = parse(type, length, &inner, &rest) == 'd';
+    bool csharp = compiler_name_parse(type, length, &inner, &rest) == 'd';
     if (!csharp && !name_begins(type, length, vb))
         return false;
     uint32_t outer = enclosing(n, w->metadata, w->type), method = 0;
@@ -143,7 +124,7 @@ static bool leave_nested_function(struct namer *n, struct written *w)
 {
     char type[METADATA_STRING_CAP];
     size_t length, inner, rest;
-    char kind = parse(w->name, w->length, &inner, &rest);
+    char kind = compiler_name_parse(w->name, w->length, &inner, &rest);
     if (kind != 'b' && kind != 'g')
         return false;
     if (w->kind == WRITTEN_METHOD) {

@@ -19,10 +19,8 @@ static void drop_arguments(struct namer *n, struct type_arguments *arguments)
     size_t length = n->text->length;
     while (arguments && arguments->left && n->status == CDACQ_OK)
         type_argument(n, arguments);
-    if (n->status != CDACQ_OK || n->text->broken || !n->text->data)
-        return;
-    n->text->length = length;
-    n->text->data[length] = '\0';
+    if (n->status == CDACQ_OK && !n->text->broken)
+        text_cut(n->text, length);
 }
 
 static void stack_named(struct namer *n, const struct named_type *type, struct type_arguments *arguments)

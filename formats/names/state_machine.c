@@ -18,6 +18,14 @@ static enum cdacq_status has_attribute(struct namer *n, const struct metadata *m
     return status;
 }
 
+enum cdacq_status method_is_runtime_async(const struct metadata *metadata, uint32_t token, bool *ret)
+{
+    struct metadata_method_def method;
+    enum cdacq_status status = metadata_method_def(metadata, metadata_rid(token), &method);
+    *ret = status == CDACQ_OK && (method.impl_flags & METHOD_IMPL_ASYNC);
+    return status;
+}
+
 enum cdacq_status method_is_hidden(const struct metadata *metadata, uint32_t token, bool *ret)
 {
     static const char space[] = "System.Diagnostics", name[] = "StackTraceHiddenAttribute";
@@ -128,6 +136,48 @@ enum cdacq_status state_machine_kickoff(const struct metadata *m, uint32_t outer
     }
     *ret_iterator = iterator;
     return CDACQ_OK;
+}
+
+char compiler_name_parse(const char *name, size_t length, size_t *ret_inner, size_t *ret_rest)
+{
+    size_t depth = 0, i = 0;
+    for (; i < length; i++) {
+        if (name[i] == '<')
+            depth++;
+        else if (name[i] == '>' && --depth == 0)
+            break;
+        if (!depth)
+            return 0;
+    }
+    if (i < 2 || i + 1 >= length)
+        return 0;
+    *ret_inner = i - 1;
+    *ret_rest = MIN(i + 4, length);
+    return name[i + 1];
+}
+
+enum cdacq_status state_machine_method(const struct metadata *m, uint32_t type, uint32_t *ret_method)
+{
+    char buffer[METADATA_STRING_CAP], copy[METADATA_STRING_CAP];
+    struct metadata_type_def definition;
+    const char *name;
+    size_t length, inner, rest;
+    uint32_t outer = 0, method = 0;
+    bool iterator;
+    enum cdacq_status status = metadata_enclosing(m, type, &outer);
+    if (status == CDACQ_OK && outer)
+        status = state_machine_kickoff(m, outer, type, &method, &iterator);
+    if (status == CDACQ_OK && outer && !method)
+        status = metadata_type_def(m, type, &definition);
+    if (status == CDACQ_OK && outer && !method)
+        status = metadata_string(m, definition.name, buffer, &name, &length);
+    if (status == CDACQ_OK && outer && !method && compiler_name_parse(name, length, &inner, &rest) == 'd') {
+        memcpy(copy, name + 1, inner); /* `name` is valid until the next call */
+        status = metadata_method_named(m, outer, copy, inner, &method);
+    }
+    if (status == CDACQ_OK)
+        *ret_method = method;
+    return status;
 }
 
 enum cdacq_status state_machine_resolve(const struct metadata *metadata, uint32_t token, struct state_machine *ret)

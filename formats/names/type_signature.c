@@ -129,7 +129,7 @@ void type_parameters(struct namer *n, struct signature *s, const struct metadata
             continue;
         }
         if (style->before)
-            style->before(n, *s, header->parameter_count - left + 1, header->parameter_count);
+            style->before(n, *s, m, header->parameter_count - left + 1, header->parameter_count);
         type_signature(n, s, m);
         n->reference = NULL;
         left--;
@@ -153,7 +153,7 @@ static void put_function(struct namer *n, struct signature *s, const struct meta
         return;
     text_puts(n->text, style->open);
     if (style->convention)
-        style->convention(n, &header);
+        style->convention(n, &header, result, m);
     if (style->result_last)
         signature_skip_type(s);
     else
@@ -163,7 +163,10 @@ static void put_function(struct namer *n, struct signature *s, const struct meta
     type_parameters(n, s, m, &header, &style->parameters);
     if (style->result_last) {
         text_puts(n->text, header.parameter_count ? style->parameters.list.separator : "");
+        if (style->before_result)
+            style->before_result(n, result, m);
         type_signature(n, &result, m);
+        n->reference = NULL;
     }
     text_puts(n->text, style->close);
 }
@@ -315,4 +318,29 @@ void type_signature_alone(struct namer *n, struct signature *s, const struct met
     n->outer = m;
     type_signature(n, s, m);
     n->outer = outer;
+}
+
+/*
+ * Takes what precedes the result in the type of a Task or ValueTask. False: it has no result, or the name has failed.
+ */
+static bool read_task(struct namer *n, struct signature *s)
+{
+    uint8_t element = signature_byte(s);
+    bool has_result = element == ELEMENT_GENERICINST;
+    if (has_result)
+        element = signature_byte(s);
+    signature_token(s);
+    if ((element != ELEMENT_CLASS && element != ELEMENT_VALUETYPE) || (has_result && signature_uint(s) != 1))
+        signature_fail(s);
+    return good(n, s) && has_result;
+}
+
+void type_result(struct namer *n, struct signature *s, const struct metadata *m, enum name_result result)
+{
+    if (result == NAME_RESULT_VOID)
+        signature_skip_type(s);
+    if (result == NAME_RESULT_DECLARED || (result == NAME_RESULT_OF_TASK && read_task(n, s)))
+        type_signature(n, s, m);
+    else if (good(n, s))
+        type_primitive(n, ELEMENT_VOID);
 }

@@ -47,6 +47,23 @@ bool type_primitive(struct namer *n, uint8_t element)
     return true;
 }
 
+/* The element type of a primitive type by its name in the namespace System; 0: it is none. */
+static uint8_t element_named(const char *name, size_t length)
+{
+    for (size_t i = 0; length && i < ARRAY_SIZE(primitives); i++) {
+        const char *known = core_name(i);
+        if (known && known[0] == name[0] && strlen(known) == length && memcmp(known, name, length) == 0)
+            return (uint8_t)i;
+    }
+    return 0;
+}
+
+const char *type_primitive_word(const char *name, size_t length, enum primitive_column column)
+{
+    uint8_t element = element_named(name, length);
+    return element ? primitives[element][column] : NULL;
+}
+
 uint8_t type_primitive_named(struct namer *n, const struct metadata *m, uint32_t token)
 {
     struct metadata_type_def type;
@@ -58,12 +75,7 @@ uint8_t type_primitive_named(struct namer *n, const struct metadata *m, uint32_t
         !namer_check(n, metadata_string_equals(m, type.namespace_name, "System", 6, &equal)) || !equal ||
         !namer_check(n, metadata_string(m, type.name, buffer, &found, &length)))
         return 0;
-    for (size_t i = 0; length && i < ARRAY_SIZE(primitives); i++) {
-        const char *name = core_name(i);
-        if (name && name[0] == found[0] && strlen(name) == length && memcmp(name, found, length) == 0)
-            return (uint8_t)i;
-    }
-    return 0;
+    return element_named(found, length);
 }
 
 /* ---- Named types and their arguments ---- */

@@ -11,11 +11,12 @@
 
 #include "formats/names/namer.h"
 #include "formats/names/signature.h"
+#include "formats/names/spelling.h"
 
 /* One type deeper. */
 static inline bool type_enter(struct namer *n)
 {
-    if (n->depth == NAME_DEPTH_CAP || !namer_spend(n, 1))
+    if ((UNLIKELY(n->depth >= NAME_DEPTH_FREE) && !namer_has_stack(n)) || !namer_spend(n, 1))
         return namer_fail(n, CDACQ_ERR_FUEL);
     n->depth++;
     return true;
@@ -28,6 +29,9 @@ static inline void type_leave(struct namer *n)
 
 /* A primitive type. False, and nothing is written, if the spelling has no word for that element type. */
 bool type_primitive(struct namer *n, uint8_t element);
+
+/* The word for a primitive type of the namespace System; NULL if it is none. */
+const char *type_primitive_word(const char *name, size_t length, enum primitive_column column);
 
 /* The element type of a TypeDef that has the name of a primitive type; 0 for others. */
 uint8_t type_primitive_named(struct namer *n, const struct metadata *m, uint32_t token);
@@ -89,6 +93,9 @@ void type_signature(struct namer *n, struct signature *s, const struct metadata 
 
 /* The same if the tokens of generic arguments are also those of `m`, not of the namer's `outer`. */
 void type_signature_alone(struct namer *n, struct signature *s, const struct metadata *m);
+
+/* What a method returns that has the type at the cursor in its signature. */
+void type_result(struct namer *n, struct signature *s, const struct metadata *m, enum name_result result);
 
 /* A TypeSpec. */
 void type_spec(struct namer *n, const struct metadata *m, uint32_t token);

@@ -3,8 +3,6 @@
 #include "target/native/expression.h"
 #include "util/binary_search.h"
 
-enum { USER_ADDRESS_BITS = 48 }; /* of aarch64; a signed return address has the signature above them */
-
 /* ---- Finding a row ---- */
 
 /* A record of .eh_frame. The caller deinits *ret_window. */
@@ -46,9 +44,30 @@ static bool pay(struct reader *reader, uint64_t at, uint64_t bytes)
     return !reader_failed(reader);
 }
 
-/* The row at `address`, if the FDE at `at` covers it. */
-static enum call_frame_result row_of_fde(struct reader *reader, const struct image *image, uint64_t at,
-                                         uint64_t address, struct cfi_row *ret)
+/* What is wanted of the FDE that covers an address: either may be NULL. */
+struct wanted {
+    struct cfi_row *row;
+    struct call_frame_function *function;
+};
+
+/* Takes what is wanted of an FDE that covers `address`. */
+static enum call_frame_result take_fde(struct reader *reader, uint64_t address, const struct cfi_bytes *cie_bytes,
+                                       const struct cfi_cie *cie, const struct cfi_bytes *fde_bytes,
+                                       const struct cfi_fde *fde, const struct wanted *wanted)
+{
+    if (wanted->function)
+        *wanted->function = (struct call_frame_function){fde->begin, fde->end, fde->lsda};
+    if (!wanted->row)
+        return CALL_FRAME_FOUND;
+    return pay(reader, fde_bytes->address, (uint64_t)cie->program_size + fde->program_size) &&
+                   cfi_row_at(cie_bytes, cie, fde_bytes, fde, address, wanted->row)
+               ? CALL_FRAME_FOUND
+               : CALL_FRAME_FAILED;
+}
+
+/* What is wanted of the FDE at `at`, if it covers `address`. */
+static enum call_frame_result read_fde(struct reader *reader, const struct image *image, uint64_t at, uint64_t address,
+                                       const struct wanted *wanted)
 {
     struct window fde_window = {0}, cie_window = {0};
     struct cfi_bytes fde_bytes, cie_bytes;
@@ -58,14 +77,10 @@ static enum call_frame_result row_of_fde(struct reader *reader, const struct ima
     enum call_frame_result result = CALL_FRAME_FAILED;
     if (read_record(reader, image, at, &fde_window, &fde_bytes) && cfi_head_at(&fde_bytes, &head) && !head.is_cie &&
         head.size && read_record(reader, image, head.cie, &cie_window, &cie_bytes) && cfi_cie_read(&cie_bytes, &cie) &&
-        cfi_fde_read(&fde_bytes, &cie, &fde)) {
-        result = CALL_FRAME_NONE;
-        if (address >= fde.begin && address < fde.end)
-            result = pay(reader, at, (uint64_t)cie.program_size + fde.program_size) &&
-                             cfi_row_at(&cie_bytes, &cie, &fde_bytes, &fde, address, ret)
-                         ? CALL_FRAME_FOUND
-                         : CALL_FRAME_FAILED;
-    }
+        cfi_fde_read(&fde_bytes, &cie, &fde))
+        result = address >= fde.begin && address < fde.end
+                     ? take_fde(reader, address, &cie_bytes, &cie, &fde_bytes, &fde, wanted)
+                     : CALL_FRAME_NONE;
     if (result == CALL_FRAME_FAILED)
         reader_fail(reader, CDACQ_ERR_CORRUPT, at, "call-frame information");
     window_deinit(&fde_window);
@@ -75,7 +90,7 @@ static enum call_frame_result row_of_fde(struct reader *reader, const struct ima
 
 /* Reads all records in order, for a header without a table. */
 static enum call_frame_result scan(struct reader *reader, const struct image *image, uint64_t eh_frame,
-                                   uint64_t address, struct cfi_row *ret)
+                                   uint64_t address, const struct wanted *wanted)
 {
     for (uint64_t at = eh_frame; at >= image->begin && at < image->end && reader_step(reader, ".eh_frame");) {
         struct window window = {0};
@@ -87,7 +102,7 @@ static enum call_frame_result scan(struct reader *reader, const struct image *im
         window_deinit(&window);
         if (!valid || !head.size)
             break;
-        enum call_frame_result result = head.is_cie ? CALL_FRAME_NONE : row_of_fde(reader, image, at, address, ret);
+        enum call_frame_result result = head.is_cie ? CALL_FRAME_NONE : read_fde(reader, image, at, address, wanted);
         if (result != CALL_FRAME_NONE)
             return result;
         at = add_saturated(at, head.size);
@@ -95,8 +110,23 @@ static enum call_frame_result scan(struct reader *reader, const struct image *im
     return reader_failed(reader) ? CALL_FRAME_FAILED : CALL_FRAME_NONE;
 }
 
-enum call_frame_result call_frame_find(struct reader *reader, const struct image *image, uint64_t address,
-                                       struct cfi_row *ret)
+/* The table of .eh_frame_hdr. */
+struct fde_table {
+    uint64_t header, at, count; /* count 0: there is none that can be searched */
+    uint64_t eh_frame;
+};
+
+static uint64_t entry_begin(struct reader *reader, const struct fde_table *table, uint64_t i)
+{
+    return table->header + (uint64_t)(int32_t)read_u32(reader, table->at + i * CFI_INDEX_ENTRY);
+}
+
+static uint64_t entry_fde(struct reader *reader, const struct fde_table *table, uint64_t i)
+{
+    return table->header + (uint64_t)(int32_t)read_u32(reader, table->at + i * CFI_INDEX_ENTRY + 4);
+}
+
+static enum call_frame_result read_table(struct reader *reader, const struct image *image, struct fde_table *ret)
 {
     uint8_t bytes[CFI_INDEX_SIZE];
     uint64_t header = image->base + image->eh_frame_hdr_vaddr, size = image->eh_frame_hdr_size;
@@ -116,17 +146,77 @@ enum call_frame_result call_frame_find(struct reader *reader, const struct image
     }
     if (!cfi_index_read(&view, &index))
         return CALL_FRAME_NONE;
+    uint64_t in_header = index.table - header;
+    *ret = (struct fde_table){.header = header,
+                              .at = index.table,
+                              .count = MIN(index.count, (size - MIN(size, in_header)) / CFI_INDEX_ENTRY),
+                              .eh_frame = index.eh_frame};
     if (!index.count)
-        return scan(reader, image, index.eh_frame, address, ret);
-    uint64_t in_header = index.table - header,
-             count = MIN(index.count, (size - MIN(size, in_header)) / CFI_INDEX_ENTRY);
-    uint64_t after = lower_bound(
-        i, count, header + (uint64_t)(int32_t)read_u32(reader, index.table + i * CFI_INDEX_ENTRY) <= address);
+        ret->count = 0;
+    return CALL_FRAME_FOUND;
+}
+
+/* The number of entries that begin before `address`, or at it. */
+static uint64_t entries_up_to(struct reader *reader, const struct fde_table *table, uint64_t address)
+{
+    return lower_bound(i, table->count, entry_begin(reader, table, i) <= address);
+}
+
+static enum call_frame_result find(struct reader *reader, const struct image *image, uint64_t address,
+                                   const struct wanted *wanted)
+{
+    struct fde_table table;
+    enum call_frame_result result = read_table(reader, image, &table);
+    if (result != CALL_FRAME_FOUND)
+        return result;
+    if (!table.count)
+        return scan(reader, image, table.eh_frame, address, wanted);
+    uint64_t after = entries_up_to(reader, &table, address);
     if (!reader_failed(reader) && !after)
         return CALL_FRAME_NONE;
-    uint64_t fde = header + (uint64_t)(int32_t)read_u32(reader, index.table + (after - 1) * CFI_INDEX_ENTRY + 4);
+    uint64_t fde = entry_fde(reader, &table, after - 1);
     reader_name_failure(reader, ".eh_frame_hdr");
-    return reader_failed(reader) ? CALL_FRAME_FAILED : row_of_fde(reader, image, fde, address, ret);
+    return reader_failed(reader) ? CALL_FRAME_FAILED : read_fde(reader, image, fde, address, wanted);
+}
+
+enum call_frame_result call_frame_find(struct reader *reader, const struct image *image, uint64_t address,
+                                       struct cfi_row *ret)
+{
+    return find(reader, image, address, &(struct wanted){.row = ret});
+}
+
+enum call_frame_result call_frame_function_at(struct reader *reader, const struct image *image, uint64_t address,
+                                              struct call_frame_function *ret)
+{
+    return find(reader, image, address, &(struct wanted){.function = ret});
+}
+
+uint64_t call_frame_count(struct reader *reader, const struct image *image)
+{
+    struct fde_table table;
+    return read_table(reader, image, &table) == CALL_FRAME_FOUND ? table.count : 0;
+}
+
+bool call_frame_each(struct reader *reader, const struct image *image, uint64_t begin, uint64_t end,
+                     bool (*visit)(const struct call_frame_function *function, void *context), void *context)
+{
+    struct fde_table table;
+    struct call_frame_function function;
+    if (read_table(reader, image, &table) != CALL_FRAME_FOUND)
+        return !reader_failed(reader);
+    uint64_t i = begin ? entries_up_to(reader, &table, begin - 1) : 0;
+    for (; i < table.count && reader_step(reader, ".eh_frame_hdr"); i++) {
+        uint64_t address = entry_begin(reader, &table, i);
+        if (reader_failed(reader) || address >= end)
+            break;
+        enum call_frame_result result =
+            read_fde(reader, image, entry_fde(reader, &table, i), address, &(struct wanted){.function = &function});
+        if (result == CALL_FRAME_FAILED)
+            break;
+        if (result == CALL_FRAME_FOUND && !visit(&function, context))
+            break;
+    }
+    return !reader_failed(reader);
 }
 
 /* ---- Applying a row ---- */
@@ -203,8 +293,8 @@ static bool return_address(const struct application *application, const struct c
     reader_name_failure(application->reader, "a return address");
     if (reader_failed(application->reader))
         return false;
-    if (row->is_signed)
-        *ret &= (UINT64_C(1) << USER_ADDRESS_BITS) - 1;
+    if (application->machine->elf_machine == EM_AARCH64)
+        *ret = target_unsigned_address(application->reader->target, *ret);
     if (application->machine->word_size == 4)
         *ret = (uint32_t)*ret;
     /* A stack ends where the row says so. Only a signal may interrupt a call through a null pointer. */

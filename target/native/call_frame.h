@@ -18,6 +18,26 @@ enum call_frame_result { CALL_FRAME_FOUND, CALL_FRAME_NONE, CALL_FRAME_FAILED /*
 enum call_frame_result call_frame_find(struct reader *reader, const struct image *image, uint64_t address,
                                        struct cfi_row *ret);
 
+/* What an FDE describes. */
+struct call_frame_function {
+    uint64_t begin, end;
+    uint64_t lsda; /* address of its language-specific data; 0: none */
+};
+
+/* The function that covers an address, by the same tables. */
+enum call_frame_result call_frame_function_at(struct reader *reader, const struct image *image, uint64_t address,
+                                              struct call_frame_function *ret);
+
+/*
+ * Calls `visit` for the functions that begin in [begin, end), ascending, until it returns false. None if the image has
+ * no table of them. False, and the reader fails, if a record cannot be read.
+ */
+bool call_frame_each(struct reader *reader, const struct image *image, uint64_t begin, uint64_t end,
+                     bool (*visit)(const struct call_frame_function *function, void *context), void *context);
+
+/* How many functions the image's table has; 0: it has none, or that cannot be read. */
+uint64_t call_frame_count(struct reader *reader, const struct image *image);
+
 /* What the row of a frame says of its caller. */
 struct calling_frame {
     struct registers registers;

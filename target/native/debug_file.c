@@ -78,8 +78,8 @@ static uint32_t checksum_of(const uint8_t *bytes, uint64_t size)
 
 enum { NOTES_MAX = 4096 }; /* of a file; sections of a forged one may share their bytes */
 
-/* 1: the file has the image's build-id; -1: it has another one; 0: it has none. */
-static int compare_build_id(const struct elf_file *elf, const struct image *image)
+/* 1: the file has the image's build-id; -1: it has another one; 0: it has none. Sets the tag of the file. */
+static int compare_build_id(const struct elf_file *elf, const struct image *image, struct file_tag *tag)
 {
     struct elf_section section;
     unsigned left = NOTES_MAX;
@@ -87,11 +87,14 @@ static int compare_build_id(const struct elf_file *elf, const struct image *imag
         const uint8_t *notes = section.type == SHT_NOTE ? elf_file_contents(elf, &section) : NULL;
         struct elf_note_bytes note;
         for (uint64_t at = 0; notes && left && elf_note_next(elf->class, notes, section.size, 4, &at, &note); left--)
-            if (elf_note_is_build_id(&note.note, note.name))
+            if (elf_note_is_build_id(&note.note, note.name)) {
+                if (note.note.desc_size <= FILE_TAG_ID_MAX)
+                    file_tag_set(tag, FILE_TAG_DEBUG, note.desc, note.note.desc_size);
                 return note.note.desc_size == image->build_id_size &&
                                memcmp(note.desc, image->build_id, image->build_id_size) == 0
                            ? 1
                            : -1;
+            }
     }
     return 0;
 }
@@ -105,6 +108,14 @@ static bool has_symbols(const struct elf_file *elf)
     return false;
 }
 
+/* Whether a file that was considered for another image has another build-id. */
+static bool excludes(struct file_search *files, const char *path, const struct file_tag *tag)
+{
+    const struct image *image = ((struct search *)files)->image;
+    (void)path;
+    return file_tag_differs(tag, FILE_TAG_DEBUG, image->build_id, image->build_id_size);
+}
+
 /* Accepts a file that belongs to the image and has symbols. */
 static bool consider(struct file_search *files, const char *path, struct file_candidate *candidate)
 {
@@ -114,7 +125,7 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
     (void)path;
     bool accepted = elf_file_open(&bytes, &elf) && has_symbols(&elf);
     if (accepted && search->image->build_id_size)
-        accepted = compare_build_id(&elf, search->image) == 1;
+        accepted = compare_build_id(&elf, search->image, &candidate->tag) == 1;
     else if (accepted)
         accepted = search->link && candidate->size <= DEBUG_CHECKSUM_MAX &&
                    work_take_bytes(&search->image->file->target->work, SUMMING * candidate->size) &&
@@ -128,9 +139,9 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
  * Below the root of a file system: by build-id, and by name in the directories that GDB defines for the file at
  * `beside`, which is NULL where no path of it is known.
  */
-static bool look_below(struct search *search, const char *root, const char *beside, const char *by_id)
+static bool look_below(struct search *search, const struct file_root *root, const char *beside, const char *by_id)
 {
-    if (by_id[0] && file_search_at(&search->files, "%s/usr/lib/debug/.build-id/%s", root, by_id))
+    if (by_id[0] && file_search_at(&search->files, root, "/usr/lib/debug/.build-id/%s", by_id))
         return true;
     if (!search->link || !beside)
         return false;
@@ -139,7 +150,7 @@ static bool look_below(struct search *search, const char *root, const char *besi
         const char *before, *after;
     } forms[] = {{"", ""}, {"", ".debug/"}, {"/usr/lib/debug", ""}};
     for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-        if (file_search_at(&search->files, "%s%s%.*s%s%s", root, forms[i].before, folder, beside, forms[i].after,
+        if (file_search_at(&search->files, root, "%s%.*s%s%s", forms[i].before, folder, beside, forms[i].after,
                            search->link))
             return true;
     return false;
@@ -165,14 +176,37 @@ static bool look_at_own_places(struct search *search, const char *path, const ch
 {
     const struct mapped_file *mapped = search->image->file;
     bool ours = !search->files.policy->no_own_paths;
-    const char *local = mapped->local_path;
-    char root[32];
-    file_search_own_root(mapped->target, root);
+    const struct file_root *root = file_search_own_root(mapped->target), *machine = &file_root_machine;
+    /* Beside a file below a root was looked already, and its path means nothing to this machine. */
+    const char *local = mapped->content.root && mapped->content.root->confined ? NULL : mapped->local_path;
+    path = path ? file_search_own_path(mapped->target, path) : NULL;
     if (ours && look_below(search, root, path, by_id))
         return true;
-    if (local && ours && path && file_search_is_below(local, root, path))
+    if (local && ours && path && file_search_is_below(local, machine, path))
         local = NULL; /* done */
-    return look_below(search, "", local, ours && root[0] ? by_id : "");
+    return look_below(search, machine, local, ours && root != machine ? by_id : "");
+}
+
+/* From a symbol server, whose keys of debug files have at least the 20 bytes of a SHA-1 in them. */
+static bool fetch_by_key(struct search *search, const char *hex)
+{
+    static const char zeros[2 * 20 + 1] = "0000000000000000000000000000000000000000";
+    struct file_policy *policy = search->files.policy;
+    char key[sizeof "_.debug/elf-buildid-sym-/_.debug" + sizeof zeros + 2 * (size_t)BUILD_ID_MAX];
+    if (!policy->server.fetch)
+        return false;
+    size_t length = MIN(strlen(hex), sizeof zeros - 1);
+    snprintf(key, sizeof key, "_.debug/elf-buildid-sym-%s%s/_.debug", hex, zeros + length);
+    const struct cdacq_need need = {.size = sizeof need,
+                                    .kind = CDACQ_NEED_FILE,
+                                    .path = search->image->file->path,
+                                    .build_id = hex,
+                                    .symbol_key = key};
+    pthread_mutex_lock(&policy->lock);
+    bool found =
+        file_search_fetch(&search->files, search->image->file->target, &need, "it has another build-id, or no symbols");
+    pthread_mutex_unlock(&policy->lock);
+    return found;
 }
 
 /* The name and checksum in .gnu_debuglink. A name with a directory is not followed. */
@@ -195,23 +229,28 @@ bool debug_file_open(const struct image *image, const struct elf_file *file, str
     if (!mapped || !mapped->policy)
         return false;
     struct file_policy *policy = mapped->policy;
-    struct search search = {.files = {.policy = policy, .consider = consider}, .image = image, .found = ret};
+    struct search search = {
+        .files = {.policy = policy, .work = &mapped->target->work, .consider = consider, .excludes = excludes},
+        .image = image,
+        .found = ret};
     char hex[2 * BUILD_ID_MAX + 1], by_id[sizeof hex + sizeof "/.debug"] = "";
     text_hex(hex, image->build_id, image->build_id_size);
     if (image->build_id_size > 1)
         snprintf(by_id, sizeof by_id, "%.2s/%s.debug", hex, hex + 2);
     read_link(&search, file);
     const char *path = mapped_path_is_file(mapped->path) ? mapped->path : NULL;
-    for (char **root = policy->sysroots; root && *root; root++)
-        if (look_below(&search, *root, path, by_id))
+    for (size_t i = 0; policy->sysroots && policy->sysroots[i]; i++)
+        if (look_below(&search, file_policy_sysroot(policy, i), path, by_id))
             return true;
     if (look_in_modules(&search, by_id))
         return true;
     if (look_at_own_places(&search, path, by_id))
         return true;
-    if (!policy->fetch_debug_file || !image->build_id_size)
+    if (!image->build_id_size)
         return false;
     CLEANUP_FREE char *fetched =
-        policy->fetch_debug_file(policy->fetch_context, mapped->path, image->build_id, image->build_id_size);
-    return fetched && file_search_at(&search.files, "%s", fetched);
+        policy->fetch_debug_file
+            ? policy->fetch_debug_file(policy->fetch_context, mapped->path, image->build_id, image->build_id_size)
+            : NULL;
+    return (fetched && file_search_trusted(&search.files, fetched)) || fetch_by_key(&search, hex);
 }

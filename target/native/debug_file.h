@@ -1,9 +1,9 @@
 /*
  * debug_file.h: where an image's symbols are besides its own tables: the compressed .gnu_debugdata of the file, and a
  * separate debug file. The latter is looked for by build-id below .build-id, by the name in .gnu_debuglink, in the
- * module directories and, if the policy fetches, over the network. It is used only if its build-id or, for an image
- * without one, its checksum is the right one. Source: GDB's manual, "Debugging Information in Separate Files" and
- * "MiniDebugInfo".
+ * module directories and, if the policy fetches, over the network, by build-id or by the key of a symbol server. It is
+ * used only if its build-id or, for an image without one, its checksum is the right one. Source: GDB's manual,
+ * "Debugging Information in Separate Files" and "MiniDebugInfo".
  */
 #ifndef CDACQ_TARGET_NATIVE_DEBUG_FILE_H
 #define CDACQ_TARGET_NATIVE_DEBUG_FILE_H

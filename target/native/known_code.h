@@ -1,6 +1,6 @@
 /*
  * known_code.h: native code without call-frame information that its instructions tell all about. musl's libc has no
- * such information, nor does the code at the entry point of its programs. x86-64 only. Pure, but for the reader.
+ * such information, nor has the code at the entry point of many programs. x86-64 and arm64. Pure, but for the reader.
  */
 #ifndef CDACQ_TARGET_NATIVE_KNOWN_CODE_H
 #define CDACQ_TARGET_NATIVE_KNOWN_CODE_H

@@ -2,6 +2,7 @@
 
 #include "target/native/call_frame.h"
 #include "target/native/debug_file.h"
+#include "target/native/debug_sections.h"
 #include "target/native/known_code.h"
 #include "target/native/symbols.h"
 #include "util/arena.h"
@@ -24,6 +25,7 @@ struct native_module {
     struct file_candidate debug_file;
     size_t debug_data_size;
     struct window memory[2]; /* .dynsym and .dynstr of an image without a file */
+    struct debug_sections debug;
 };
 
 /* The module that a mapping belongs to; NULL where it is no native image's. */
@@ -91,6 +93,7 @@ void native_modules_destroy(struct native_modules *modules)
         file_candidate_close(&module->debug_file);
         window_deinit(&module->memory[0]);
         window_deinit(&module->memory[1]);
+        debug_sections_deinit(&module->debug);
         free(module);
     }
     module_list_deinit(&modules->modules);
@@ -176,6 +179,11 @@ static enum call_frame_result row_at(struct native_modules *modules, struct read
     enum call_frame_result result = module ? call_frame_find(reader, &module->image, address, &row) : CALL_FRAME_NONE;
     if (result == CALL_FRAME_FAILED)
         return result;
+    if (result == CALL_FRAME_NONE && module &&
+        debug_frame_find(&module->debug, &module->image, address - module->image.base, &row)) {
+        reader_add_unverified(reader, mapped_file_is_unconfirmed(module->image.file));
+        result = CALL_FRAME_FOUND;
+    }
     if (result == CALL_FRAME_FOUND) {
         copy = arena_allocate(&modules->arena, sizeof *copy);
         if (!copy) {
@@ -343,4 +351,64 @@ bool native_modules_symbol(struct native_modules *modules, uint64_t address, str
     ret->name = symbols_find(&module->symbols, ret->module_offset, &ret->offset);
     ret->unverified = mapped_file_is_unconfirmed(module->image.file);
     return true;
+}
+
+/* ---- Lines ---- */
+
+/* The lines of an interval that are being visited. */
+struct lines_visit {
+    struct native_modules *modules;
+    uint64_t base;
+    bool (*visit)(const struct native_line *line, void *context);
+    void *context;
+    const struct dwarf_line_sections *sections;
+    uint32_t unit, file; /* of `path` */
+    const char *path;
+};
+
+/* The path of a row's file, which rows in succession share. */
+static const char *path_of(struct lines_visit *visit, const struct dwarf_row *row, uint32_t unit)
+{
+    struct text path = {0};
+    if (visit->path && visit->unit == unit && visit->file == row->file)
+        return visit->path;
+    bool found = dwarf_file_path(visit->sections, unit, row->file, &path);
+    visit->path = found ? arena_string(&visit->modules->arena, path.data, path.length) : NULL;
+    visit->unit = unit;
+    visit->file = row->file;
+    text_deinit(&path);
+    return visit->path;
+}
+
+static bool visit_row(const struct dwarf_row *row, uint32_t unit, void *context)
+{
+    struct lines_visit *visit = context;
+    const struct native_line line = {
+        .begin = visit->base + row->address,
+        .file = row->line ? path_of(visit, row, unit) : NULL,
+        .line = row->line,
+        .column = row->column,
+    };
+    return visit->visit(&line, visit->context);
+}
+
+void native_modules_lines(struct native_modules *modules, uint64_t begin, uint64_t end,
+                          bool (*visit)(const struct native_line *line, void *context), void *context,
+                          bool *ret_unverified)
+{
+    struct native_module *module = module_at(modules, begin);
+    *ret_unverified = false;
+    if (!module)
+        return;
+    struct dwarf_line_sections sections;
+    struct lines_visit lines = {
+        .modules = modules,
+        .base = module->image.base,
+        .visit = visit,
+        .context = context,
+        .sections = &sections,
+    };
+    *ret_unverified = mapped_file_is_unconfirmed(module->image.file);
+    debug_lines_each(&module->debug, &module->image, begin - lines.base, end - lines.base, visit_row, &lines,
+                     &sections);
 }

@@ -61,4 +61,19 @@ struct native_symbol {
  */
 bool native_modules_symbol(struct native_modules *modules, uint64_t address, struct native_symbol *ret);
 
+/* A line of a source file, of the code from `begin` on. */
+struct native_line {
+    uint64_t begin;
+    const char *file;      /* printable; NULL: none. Valid as long as the modules */
+    uint32_t line, column; /* 0: none */
+};
+
+/*
+ * Calls `visit` for the lines of [begin, end), code of one image, ascending, until it returns false: by .debug_line of
+ * the image's file or of its debug file. *ret_unverified: nothing in the target could confirm the file.
+ */
+void native_modules_lines(struct native_modules *modules, uint64_t begin, uint64_t end,
+                          bool (*visit)(const struct native_line *line, void *context), void *context,
+                          bool *ret_unverified);
+
 #endif

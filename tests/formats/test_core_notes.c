@@ -139,6 +139,32 @@ START_TEST(signal_information)
 }
 END_TEST
 
+START_TEST(bits_of_signed_addresses)
+{
+    static const struct {
+        uint64_t mask, expected;
+    } cases[] = {
+        {UINT64_C(0x7f000000000000), UINT64_C(0x7f000000000000)},     /* addresses of 48 bits */
+        {UINT64_C(0x70000000000000), UINT64_C(0x70000000000000)},     /* 52 bits */
+        {UINT64_C(0x7f8000000000), UINT64_C(0x7f8000000000)},         /* 39 bits, a part of them */
+        {UINT64_C(0xff7f000000000000), UINT64_C(0xff7f000000000000)}, /* no tag in the first byte */
+        {UINT64_C(0xff000000000000), 0},                              /* with the bit of the kernel's addresses */
+        {UINT64_C(0x7f000000000001), 0},                              /* bits of an address */
+        {0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct elf_class elf = {true, i & 1};
+        struct elf_buffer desc = {.wide = true, .big = elf.big};
+        elf_put_word(&desc, UINT64_MAX);
+        elf_put_word(&desc, cases[i].mask);
+        ck_assert_uint_eq(core_pac_mask_at(elf, desc.data, desc.size), cases[i].expected);
+        ck_assert_uint_eq(core_pac_mask_at(elf, desc.data, desc.size - 1), 0);
+        ck_assert_uint_eq(core_pac_mask_at((struct elf_class){false, elf.big}, desc.data, desc.size), 0);
+        free(desc.data);
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("core_notes");
@@ -148,6 +174,7 @@ static Suite *suite(void)
     tcase_add_test(tc, process_with_wide_and_narrow_ids);
     tcase_add_loop_test(tc, auxiliary_vector, 0, 4);
     tcase_add_test(tc, signal_information);
+    tcase_add_test(tc, bits_of_signed_addresses);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -360,6 +360,8 @@ START_TEST(readelf_agrees)
 }
 END_TEST
 
+#define PAC_MASK UINT64_C(0x7f000000000000)
+
 static const uint16_t thread_machines[] = {EM_386, EM_X86_64, EM_ARM, EM_AARCH64, EM_RISCV};
 
 START_TEST(threads_with_registers)
@@ -380,6 +382,7 @@ START_TEST(threads_with_registers)
             .died = !i,
             .registers = words[i],
             .registers_size = registers_to_kernel(machine, &registers[i], image.big_endian, words[i]),
+            .pac_mask = machine->elf_machine == EM_AARCH64 ? PAC_MASK : 0,
         };
     }
     image.threads = written;
@@ -392,6 +395,7 @@ START_TEST(threads_with_registers)
     struct target *target = open_core(scratch.path, &policy);
     ck_assert_msg(target_threads(target, &threads, &error) == CDACQ_OK, "%s", error.message);
     ck_assert_uint_eq(threads.count, ARRAY_SIZE(written));
+    ck_assert_uint_eq(target->pac_mask, written[0].pac_mask);
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(threads.items[i].tid, written[i].tid);
         ck_assert_int_eq(threads.items[i].signal, i ? 0 : SIGSEGV);
@@ -444,6 +448,63 @@ START_TEST(a_thread_without_registers)
 }
 END_TEST
 
+static void check_process(const struct core_writer_image *image, const char *arguments, bool is_cut)
+{
+    static struct target_process process;
+    struct scratch scratch = scratch_open();
+    struct file_policy policy = {0};
+    struct threads threads = {0};
+    struct cdacq_error error;
+    write_image(&scratch, image);
+    struct target *target = open_core(scratch.path, &policy);
+    process = (struct target_process){0};
+    target->ops->process(target, &process);
+    ck_assert_str_eq(process.arguments, arguments);
+    ck_assert_int_eq(process.arguments_cut, is_cut);
+    ck_assert_str_eq(process.program, image->program ? image->program : "");
+    ck_assert_msg(target_threads(target, &threads, &error) == CDACQ_OK, "%s", error.message);
+    for (size_t i = 0; i < threads.count; i++) {
+        const char *name = image->threads[i].name ? image->threads[i].name : i ? "" : image->name;
+        ck_assert_int_eq(strncmp(threads.items[i].name, name, sizeof threads.items[i].name - 1), 0);
+        ck_assert_uint_eq(strlen(threads.items[i].name), MIN(strlen(name), sizeof threads.items[i].name - 1));
+    }
+    threads_deinit(&threads);
+    target_destroy(target);
+    scratch_close(&scratch);
+}
+
+/* Texts for which the kernel's notes have no room. */
+START_TEST(texts_of_the_process)
+{
+    static char arguments[5000], kept[4096];
+    struct core_writer_image image = usual_image(0);
+    const uint8_t words[REGISTERS_KERNEL_SIZE] = {1, 1, 1, 1};
+    struct core_writer_thread written[] = {
+        {.tid = 4, .registers = words, .registers_size = sizeof words, .name = "dotnet"},
+        {.tid = 5, .registers = words, .registers_size = sizeof words, .name = ".NET SynchManag"},
+        {.tid = 6, .registers = words, .registers_size = sizeof words},
+        {.tid = 7, .registers = words, .registers_size = sizeof words, .name = "a name that no kernel has"},
+    };
+    image.machine = EM_X86_64;
+    image.wide = true;
+    image.marked = true;
+    image.pid = 4;
+    image.name = "first";
+    image.threads = written;
+    image.thread_count = ARRAY_SIZE(written);
+    const size_t lengths[] = {1, 78, 79, 80, 81, 300, 4094, 4095, 4096, 4999};
+    for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+        memset(arguments, 'a', lengths[i]);
+        arguments[lengths[i]] = '\0';
+        memcpy(kept, arguments, sizeof kept - 1);
+        image.arguments = arguments;
+        image.program = i % 2 ? "/usr/share/dotnet/dotnet" : NULL;
+        written[0].name = i % 2 ? "dotnet" : NULL;
+        check_process(&image, kept, lengths[i] >= 4095);
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("core_writer");
@@ -457,6 +518,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, what_does_not_fit);
     tcase_add_test(tcase, a_full_disk);
     tcase_add_loop_test(tcase, a_stream, 0, ARCH_COUNT);
+    tcase_add_test(tcase, texts_of_the_process);
     tcase_add_loop_test(tcase, a_thread_without_registers, 0, 2);
     tcase_add_loop_test(tcase, readelf_agrees, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, threads_with_registers, 0, ARRAY_SIZE(thread_machines));

@@ -61,7 +61,7 @@ static void teardown_fixture(void)
     teardown_text();
 }
 
-enum { COUNT = 307 };
+enum { COUNT = 353 };
 
 /* Reads expected.txt; `lines[rid]` is the name of a method. */
 static char *read_expected(char *lines[], uint32_t count)
@@ -141,6 +141,7 @@ static const char *const written_names[][2] = {
      "Ns.Inner.Implicit.System.Collections.Generic.IEnumerable<int>.GetEnumerator()"},
     {"Ns.Inner.Implicit.<System-Collections-IEnumerable-GetEnumerator>d__1.MoveNext()",
      "Ns.Inner.Implicit.System.Collections.IEnumerable.GetEnumerator()"},
+    {"Ns.Inner.Extended.<>c__DisplayClass9_0.<get_Later>b__0()", "lambda in Ns.Inner.Extended.Later.get(string)"},
     {"Ns.Inner.Written<T>.Inner.<Go>d__0.MoveNext()", "Ns.Inner.Written<T>.Inner.Go(T)"},
     {"Ns.Inner.Written<T>.<>c__DisplayClass10_0<U>.<<Generic>b__0>d.MoveNext()",
      "lambda in Ns.Inner.Written<T>.Generic<U>(U)"},
@@ -235,6 +236,18 @@ static const char *undecorated(const char *name, char ret[4096])
     return ret;
 }
 
+/* The code of an extension member has the metadata's name if its declaration cannot be read. */
+static bool is_undeclared(const char *name)
+{
+    static const char *const prefixes[] = {"get_", "set_", "op_"};
+    const char *owner = "Ns.Inner.Extended.";
+    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+        if (strncmp(name, owner, strlen(owner)) == 0 &&
+            strncmp(name + strlen(owner), prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 static void count_lost(void *context, enum cdacq_status status)
 {
     ck_assert_int_eq(status, CDACQ_ERR_MEMORY);
@@ -245,7 +258,7 @@ static void count_lost(void *context, enum cdacq_status status)
 START_TEST(names_what_is_there_when_parts_are_missing)
 {
     char own[4096], its[4096];
-    unsigned interfaces = 0;
+    unsigned interfaces = 0, undeclared = 0;
     char *lines[COUNT + 1];
     char *expected = read_expected(lines, COUNT);
     const uint8_t *data = bytes_window(&fixture_bytes, 0, fixture_bytes.size);
@@ -268,6 +281,8 @@ START_TEST(names_what_is_there_when_parts_are_missing)
                 if (status == CDACQ_OK && strcmp(text.data, lines[rid]) != 0 &&
                     (strstr(text.data, ".System.") || strstr(text.data, "<System.ValueTuple")))
                     interfaces++; /* with the interface as the metadata spell it */
+                else if (status == CDACQ_OK && is_undeclared(text.data))
+                    undeclared += strcmp(text.data, lines[rid]) != 0;
                 else if (status == CDACQ_OK)
                     ck_assert_str_eq(undecorated(text.data, own), undecorated(lines[rid], its));
                 else
@@ -278,6 +293,8 @@ START_TEST(names_what_is_there_when_parts_are_missing)
     }
     ck_assert_uint_gt(named, 9 * missing);
     ck_assert_uint_lt(interfaces, missing);
+    ck_assert_uint_gt(undeclared, 0);
+    ck_assert_uint_lt(undeclared, missing);
     ck_assert_uint_gt(missing, 0);
     free(expected);
 }
@@ -453,6 +470,48 @@ START_TEST(levels_list_what_they_add)
     assert_name(name_type(&source, TYPES, 0x02000000 | lying, &text), "Ns.Outer<T>.Odd.Lying`7<U\\x0a>");
     assert_name(name_method(&source, CSHARP, 0x06000001, NULL, &text),
                 "Ns.Outer<T>.Odd.Lying`7.Fewer`1.M`1(Ns.Outer<int>.Odd.Lying`7<string>)");
+}
+END_TEST
+
+static uint32_t add_static(uint32_t flags, const char *name, uint32_t signature)
+{
+    enum { STATIC = 0x10 };
+    return METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, STATIC | flags, string(name), signature, 1);
+}
+
+/* The code of an extension member, of which the grouping types of the class have four declarations that are not its. */
+START_TEST(extension_members_need_their_declaration)
+{
+    enum { SPECIAL = 0x0800 };
+    uint32_t type = METADATA_ROW(&writer, METADATA_TYPE_REF, 1 << 2 | CODED_ASSEMBLY_REF, string("ExtensionAttribute"),
+                                 string("System.Runtime.CompilerServices"));
+    uint32_t constructor = METADATA_ROW(&writer, METADATA_MEMBER_REF, type << 3 | CODED_PARENT_TYPE_REF,
+                                        string(".ctor"), BLOB(0x20, 0, 1));
+    uint32_t owner = add_type(PUBLIC, "", "E");
+    METADATA_ROW(&writer, METADATA_CUSTOM_ATTRIBUTE, owner << 5 | 3, constructor << 3 | 3, BLOB(1, 0, 0, 0));
+    uint32_t count = BLOB(0, 1, 8, 14), none = BLOB(0, 0, 8);
+    uint32_t with = add_static(0, "get_Count", count), without = add_static(0, "get_Plain", count);
+    uint32_t broken = add_static(0, "get_Broken", count), alone = add_static(0, "get_", count);
+    uint32_t lying = add_type(NESTED, "", "<G>$0"), other = add_type(NESTED, "", "<H>$0");
+    add_static(SPECIAL, "get_Plain", count);
+    uint32_t group = add_type(NESTED, "", "<G>$1");
+    add_static(0, "get_Plain", count);
+    add_static(SPECIAL, "get_Plain", none);
+    add_static(SPECIAL, "get_Plains", count);
+    add_static(SPECIAL, "get_Broken", 0x7fff);
+    add_static(SPECIAL, "get_", count);
+    add_static(SPECIAL, "get_Count", count);
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, other, owner);
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, group, owner);
+    METADATA_ROW(&writer, METADATA_NESTED_CLASS, 0x7fff, lying);
+    writer.uncompressed = true;
+    open_written();
+    assert_name(name_method(&source, CSHARP, 0x06000000 | with, NULL, &text), "E.Count.get(string)");
+    assert_name(name_method(&source, CSHARP, 0x06000000 | without, NULL, &text), "E.get_Plain(string)");
+    assert_name(name_method(&source, CSHARP, 0x06000000 | broken, NULL, &text), "E.get_Broken(string)");
+    assert_name(name_method(&source, CSHARP, 0x06000000 | alone, NULL, &text), "E.get_(string)");
+    assert_name(name_method(&source, &name_spelling_stack_trace, 0x06000000 | with, NULL, &text),
+                "E.get_Count(String)");
 }
 END_TEST
 
@@ -651,7 +710,7 @@ START_TEST(composed_types)
     assert_name(TYPE(0x1e, 3), "!!3");
     assert_name(TYPE(0x1b, 0, 2, 1, 8, 0x10, 14), "delegate*<int, ref string, void>");
     assert_name(TYPE(0x1d, 0x1b, 5, 2, 8, 8, 0x41, 14), "delegate*<int, string, int>[]");
-    assert_name(TYPE(0x1b, 9, 1, 0x1b, 0, 0, 1, 0x1b, 0, 0, 8), "delegate*<delegate*<int>, delegate*<void>>");
+    assert_name(TYPE(0x1b, 9, 1, 0x1b, 0, 0, 1, 0x1b, 0, 0, 8), "delegate* unmanaged<delegate*<int>, delegate*<void>>");
     assert_name(name_signature_type(&source, TYPES, SIGNATURE(0x1d, 8, 99), &text, &length), "int[]");
     ck_assert_uint_eq(length, 2);
     assert_no_name(TYPE(0x14, 8, 0, 0, 0), CDACQ_ERR_FORMAT);  /* no dimension */
@@ -974,6 +1033,7 @@ static Suite *suite(void)
     t = tcase_create("written");
     tcase_add_checked_fixture(t, setup_writer, teardown_writer);
     tcase_add_test(t, levels_list_what_they_add);
+    tcase_add_test(t, extension_members_need_their_declaration);
     tcase_add_test(t, stack_traces_name_parameters);
     tcase_add_test(t, names_member_references_of_every_parent);
     tcase_add_test(t, nesting_in_cycles_has_no_name);

@@ -165,6 +165,10 @@ START_TEST(survives_mutation)
         if (pe_metadata(&pe, &part, &metadata) == CDACQ_OK)
             ck_assert_uint_le(metadata.size, bytes.size);
         pe_find_export(&pe, "RTR_HEADER", &rva);
+        pe_relocated_pointer(&pe, pe.image_size / 2, &rva);
+        bool marked[64];
+        unsigned budget = 1 << 20;
+        pe_mark_relocated(&pe, pe.image_size / 2, sizeof marked, &budget, marked);
     }
 }
 END_TEST
@@ -259,6 +263,92 @@ START_TEST(finds_exports)
 }
 END_TEST
 
+enum { RELOCATIONS = 0x600, POINTER = 0x7f8, OTHER_PAGE = 0x1000 };
+
+/* Adds two blocks of base relocations: of another page, and of the pointer, after one of another kind. */
+static void write_relocations(uint8_t *image)
+{
+    static const uint64_t base = UINT64_C(0x180000000);
+    uint8_t *directory = image + 0x80 + 24 + 112 + 8 * PE_DIRECTORY_BASE_RELOCATION, *block = image + RELOCATIONS;
+    store_u32(directory, RELOCATIONS, false);
+    store_u32(directory + 4, 24, false);
+    store_u32(block, OTHER_PAGE, false);
+    store_u32(block + 4, 12, false);
+    store_u16(block + 8, 10 << 12 | POINTER, false);
+    store_u32(block + 12, 0, false);
+    store_u32(block + 16, 12, false);
+    store_u16(block + 20, 3 << 12 | (POINTER - 8), false);
+    store_u16(block + 22, 10 << 12 | POINTER, false);
+    store_u64(image + POINTER, base + 0x123, false);
+}
+
+START_TEST(relocated_pointers)
+{
+    uint8_t image[IMAGE_SIZE] = {0};
+    struct bytes bytes = bytes_of_buffer(image, sizeof image);
+    struct pe pe;
+    uint32_t rva = 0;
+    write_image(image);
+    ck_assert_int_eq(pe_open(&bytes, true, &pe), CDACQ_OK);
+    ck_assert_int_eq(pe_relocated_pointer(&pe, POINTER, &rva), CDACQ_ERR_MODULE); /* no relocations at all */
+    write_relocations(image);
+    ck_assert_int_eq(pe_open(&bytes, true, &pe), CDACQ_OK);
+    ck_assert_int_eq(pe_relocated_pointer(&pe, POINTER, &rva), CDACQ_OK);
+    ck_assert_uint_eq(rva, 0x123);
+    ck_assert_int_eq(pe_relocated_pointer(&pe, POINTER - 8, &rva), CDACQ_ERR_MODULE); /* of another kind */
+    ck_assert_int_eq(pe_relocated_pointer(&pe, POINTER + 1, &rva), CDACQ_ERR_MODULE);
+    ck_assert_int_eq(pe_relocated_pointer(&pe, OTHER_PAGE + POINTER, &rva), CDACQ_ERR_FORMAT); /* not in the image */
+    store_u64(image + POINTER, UINT64_C(0x180000000) + pe.image_size, false);
+    ck_assert_int_eq(pe_relocated_pointer(&pe, POINTER, &rva), CDACQ_ERR_FORMAT);
+    store_u32(image + RELOCATIONS + 16, 7, false); /* a block without room for its header, or beyond the directory */
+    ck_assert_int_eq(pe_relocated_pointer(&pe, POINTER, &rva), CDACQ_ERR_FORMAT);
+    store_u32(image + RELOCATIONS + 16, 13, false);
+    ck_assert_int_eq(pe_relocated_pointer(&pe, POINTER, &rva), CDACQ_ERR_FORMAT);
+    ck_assert_uint_eq(rva, 0x123);
+}
+END_TEST
+
+/* Each kind of relocation; words that begin before what is asked for, end behind it, or are of another page. */
+START_TEST(relocated_bytes)
+{
+    static const struct {
+        uint16_t entry;
+        unsigned size;
+    } kinds[] = {{1 << 12, 2}, {2 << 12, 2},  {3 << 12, 4}, {5 << 12, 8},
+                 {7 << 12, 8}, {10 << 12, 8}, {0, 0},       {9 << 12, 0}};
+    uint8_t image[IMAGE_SIZE] = {0};
+    struct bytes bytes = bytes_of_buffer(image, sizeof image);
+    struct pe pe;
+    bool marked[32];
+    unsigned budget = 1000;
+    write_image(image);
+    write_relocations(image);
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        store_u16(image + RELOCATIONS + 20, (uint16_t)(kinds[i].entry | (POINTER + 12)), false);
+        store_u16(image + RELOCATIONS + 22, (uint16_t)(kinds[i].entry | (POINTER - 4)), false);
+        ck_assert_int_eq(pe_open(&bytes, true, &pe), CDACQ_OK);
+        memset(marked, true, sizeof marked);
+        ck_assert_int_eq(pe_mark_relocated(&pe, POINTER, 16, &budget, marked), CDACQ_OK);
+        for (unsigned at = 0; at < 16; at++)
+            ck_assert_msg(marked[at] == (at + 4 < kinds[i].size || (at >= 12 && at - 12 < kinds[i].size)), "%zu: %u", i,
+                          at);
+        ck_assert(marked[16]);
+        ck_assert_int_eq(pe_mark_relocated(&pe, OTHER_PAGE + POINTER, 16, &budget, marked), CDACQ_OK);
+        for (unsigned at = 0; at < 16; at++)
+            ck_assert(marked[at] == (at < 8)); /* of the other block */
+    }
+    store_u32(image + RELOCATIONS + 16, 7, false);
+    ck_assert_int_eq(pe_mark_relocated(&pe, POINTER, 16, &budget, marked), CDACQ_ERR_FORMAT);
+    store_u32(image + RELOCATIONS + 16, 12, false);
+    for (budget = 0; budget < 10; budget++) { /* for two blocks; the second has two entries */
+        unsigned left = budget;
+        ck_assert_int_eq(pe_mark_relocated(&pe, POINTER, 16, &left, marked), CDACQ_ERR_FUEL);
+        ck_assert_uint_eq(left, 0);
+    }
+    ck_assert_int_eq(pe_mark_relocated(&pe, POINTER, 16, &budget, marked), CDACQ_OK);
+}
+END_TEST
+
 START_TEST(parts_of_sources)
 {
     struct bytes bytes = bytes_of_buffer(file, 100);
@@ -289,6 +379,8 @@ static Suite *suite(void)
     tcase_add_test(t, survives_mutation);
     tcase_add_test(t, refuses_what_is_no_image);
     tcase_add_test(t, finds_exports);
+    tcase_add_test(t, relocated_pointers);
+    tcase_add_test(t, relocated_bytes);
     tcase_add_test(t, parts_of_sources);
     suite_add_tcase(s, t);
     return s;

@@ -52,6 +52,48 @@ START_TEST(tiers_and_cold_parts)
 }
 END_TEST
 
+/* A perf map has a line for each symbol, so that names with newlines take several. */
+START_TEST(lines_of_names)
+{
+    static const struct {
+        const char *line, *il, *rest; /* NULL: it is not the line that the name has first, or the name has no more */
+    } cases[] = {
+        {"int32 [D] Ty", "int32 [D] Ty\\x0ape::me\\x0athod()", "pe::me\\x0athod()"},
+        {"pe::me", "pe::me\\x0athod()", "thod()"},
+        {"", "\\x0aM()", "M()"},
+        {"a\\", "a\\\\\\x0ab", "b"}, /* a backslash, then a newline */
+        {"a", "a\\\\x0ab", NULL},    /* a backslash, then `x0a` */
+        {"a\\", "a\\\\x0ab", NULL},
+        {"a", "a\\x0a\\x0a \\x09\\x0d\\x0ab\\x0a", "b\\x0a"}, /* empty lines are left out */
+        {"a", "a\\x0a", ""},
+        {"a", "a\\x0d\\x0ab", "b"},
+        {"a \t", "a \\x09\\x0ab", "b"},
+        {"a\x02", "a\\x02\\x0ab", "b"},
+        {"int32 [D] T", "int32 [D] Ty\\x0ape::M()", NULL},
+        {"int32 [D] Type", "int32 [D] Ty\\x0ape::M()", NULL},
+        {"int32 [D] Ty[Tier0]", "int32 [D] Ty\\x0ape::M()", NULL},
+        {"M()", "M()", NULL},
+        {"", "", NULL},
+        {"a", "a\\", NULL},
+        {"a", "a\\x0", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        size_t length = strlen(cases[i].il);
+        const char *end = cases[i].il + length;
+        const char *rest = perf_name_take_line(cases[i].line, strlen(cases[i].line), cases[i].il, length);
+        ck_assert_msg((rest != NULL) == (cases[i].rest != NULL), "%zu", i);
+        if (rest)
+            ck_assert_str_eq(rest, cases[i].rest);
+        if (rest)
+            ck_assert_ptr_eq(rest + strlen(rest), end);
+    }
+    ck_assert(perf_name_is_whole("M()", 3));
+    ck_assert(perf_name_is_whole("M()[Tier1]", 10));
+    ck_assert(!perf_name_is_whole("M(", 2));
+    ck_assert(!perf_name_is_whole("", 0));
+}
+END_TEST
+
 /* The file has the characters that CDACQ_NAMES_IL escapes as they are. */
 START_TEST(escapes)
 {
@@ -111,6 +153,7 @@ static Suite *suite(void)
     Suite *s = suite_create("perf_name");
     TCase *tc = tcase_create("names");
     tcase_add_test(tc, tiers_and_cold_parts);
+    tcase_add_test(tc, lines_of_names);
     tcase_add_test(tc, escapes);
     tcase_add_test(tc, stubs);
     suite_add_tcase(s, tc);

@@ -16,7 +16,7 @@ enum {
 static uint8_t bytes[INDEX_SIZE + CIE_SIZE + FDE_HEAD + PROGRAM_MAX + 4];
 static struct target *target;
 
-static bool span_at(void *context, uint64_t address, uint64_t *begin, uint64_t *end, const void **ret)
+static bool span_at(uint64_t address, uint64_t *begin, uint64_t *end, const void **ret, void *context)
 {
     (void)context;
     *begin = BASE;
@@ -79,12 +79,33 @@ START_TEST(programs_take_fuel)
 }
 END_TEST
 
+/* A leaf function of arm64: its return address is in x30, and the row need not say that it is signed. */
+START_TEST(signed_return_addresses)
+{
+    enum { SP = 31, LR = 30, PC = 32 };
+    const struct register_machine *machine = register_machine_find(EM_AARCH64);
+    struct cfi_row row = {.cfa = {.kind = CFI_VALUE_OFFSET}, .cfa_register = SP, .return_address = LR};
+    struct registers registers = {0};
+    struct calling_frame caller;
+    struct reader reader;
+    reader_init(&reader, target, 8, false);
+    register_set(&registers, SP, 0x7000);
+    register_set(&registers, PC, CODE);
+    register_set(&registers, LR, UINT64_C(0x3f) << 48 | 0x123456);
+    target->pac_mask = _i ? UINT64_C(0x7f) << 48 : 0;
+    ck_assert(call_frame_apply(&reader, machine, &row, &registers, &caller));
+    ck_assert_uint_eq(caller.registers.values[PC], 0x123456);
+    ck_assert_uint_eq(caller.cfa, 0x7000);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("call_frame");
     TCase *tcase = tcase_create("call_frame");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, programs_take_fuel);
+    tcase_add_loop_test(tcase, signed_return_addresses, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite;
 }

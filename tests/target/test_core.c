@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "formats/core_writer.h"
-#include "target/mapped_file.h"
+#include "target/mapped_files.h"
 #include "target/reader.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
@@ -84,6 +84,7 @@ static void teardown(void)
     free(pages);
     file = pages = NULL;
     test_dir_remove();
+    file_policy_deinit(&policy);
     pthread_mutex_destroy(&policy.lock);
 }
 
@@ -695,6 +696,30 @@ START_TEST(who_wrote_it)
 }
 END_TEST
 
+/* What coredump_filter can leave out: the heap, the pages of a memfd, and, once more, neither. */
+START_TEST(what_a_filter_has_left_out)
+{
+    enum { HEAP = 128 * 1024, SHARED = 0x2000 };
+    static const struct elf_mapping mapping = {0x10000, 0x12000, 0, "/memfd:doublemapper (deleted)"};
+    static uint8_t bytes[HEAP];
+    static const char *const others[] = {NULL, "GDB", CORE_WRITER_NOTE};
+    for (unsigned left_out = 0; left_out < 4; left_out++)
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+            struct elf_core_segment *notes = elf_core_mappings(&core, 4096, &mapping, 1);
+            elf_note(notes, "CORE", NT_PRSTATUS, NULL, 0);
+            elf_note(notes, "CORE", NT_SIGINFO, NULL, 0);
+            if (others[i])
+                elf_note(notes, others[i], 0xff000000, "x", 1);
+            elf_core_load(&core, 0x10000, bytes, left_out & CDACQ_FILTER_SHARED ? 0 : SHARED, SHARED, PF_R | PF_W);
+            elf_core_load(&core, 0x20000, bytes, left_out & CDACQ_FILTER_PRIVATE ? 0 : HEAP, HEAP, PF_R | PF_W);
+            elf_core_load(&core, 0x80000, bytes, 0x2000, 0x2000, PF_R | PF_X); /* the vdso is always there */
+            open_core();
+            ck_assert_uint_eq(target->missing_filter, i < 2 ? left_out : 0);
+            begin_core();
+        }
+}
+END_TEST
+
 START_TEST(notes_aligned_to_eight)
 {
     const struct elf_mapping mapping = {0x1000, 0x2000, 0, "/bin/a"};
@@ -897,7 +922,7 @@ START_TEST(nt_file_cut_anywhere)
             ck_assert_ptr_nonnull(strstr(error.message, "NT_FILE"));
         } else {
             for (size_t i = 0; i < target->mapping_count; i++) {
-                ck_assert_str_eq(target->mappings[i].path, three[i].path);
+                ck_assert_str_eq(mapped_file_name(&target->mappings[i]), three[i].path);
                 ck_assert_uint_eq(target->mappings[i].begin, three[i].begin);
                 ck_assert_uint_eq(target->mappings[i].offset, three[i].page_offset * 4096);
             }
@@ -1001,6 +1026,33 @@ START_TEST(nt_file_of_many_files_takes_no_quadratic_time)
     open_core();
     ck_assert_msg(cpu_seconds() - start < time_bound(10), "%g s", cpu_seconds() - start);
     ck_assert_uint_eq(target->mapping_count, COUNT);
+    free(mappings);
+    free(paths);
+}
+END_TEST
+
+/* Whoever owns the file may write to it while it is read. A path that no record has is kept, too. */
+START_TEST(paths_are_not_read_twice)
+{
+    enum { COUNT = FILE_MAX + 1 };
+    struct elf_mapping *mappings = malloc(COUNT * sizeof *mappings);
+    char(*paths)[24] = malloc(COUNT * sizeof *paths);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        snprintf(paths[i], sizeof paths[i], "/lib/%lu.so", (unsigned long)i);
+        mappings[i] = (struct elf_mapping){0x100000 + i * 0x2000, 0x101000 + i * 0x2000, 0, paths[i]};
+    }
+    elf_core_mappings(&core, 4096, mappings, COUNT);
+    build();
+    int fd;
+    const char *path = memory_file(file, file_size, &fd);
+    ck_assert_int_eq(core_open(path, &policy, false, &target, &error), CDACQ_OK);
+    const struct mapping *last = &target->mappings[COUNT - 1];
+    ck_assert_ptr_null(last->file);
+    memset(file, 'x', file_size);
+    ck_assert_int_eq(pwrite(fd, file, file_size, 0), (ssize_t)file_size);
+    close(fd);
+    ck_assert_str_eq(last->path, paths[COUNT - 1]);
+    ck_assert_str_eq(target->mappings[0].path, paths[0]);
     free(mappings);
     free(paths);
 }
@@ -1286,6 +1338,30 @@ START_TEST(gaps_without_access_do_not_make_a_file_short)
 }
 END_TEST
 
+/*
+ * The same where the core has nothing of the gap: createdump and gdb leave it out. Two images are one after the other.
+ */
+START_TEST(gaps_of_which_the_core_has_nothing)
+{
+    make_pages();
+    const char *path = test_file("lib.so", pages, 0x2000), *other = test_file("other.so", pages, 0x2000);
+    uint64_t gap = _i == 1 ? 0x2000 : 0x1000, next = _i == 2 ? 0x10000 : 0x1000;
+    const struct elf_mapping mappings[] = {{0x10000, 0x11000, 0, path},           {0x11000, 0x20000, gap / 4096, path},
+                                           {0x20000, 0x21000, next / 4096, path}, {0x21000, 0x22000, 0, other},
+                                           {0x22000, 0x30000, 1, other},          {0x30000, 0x31000, 1, other}};
+    elf_core_mappings(&core, 4096, mappings, ARRAY_SIZE(mappings));
+    elf_core_load(&core, 0x10000, NULL, 0, 0x1000, PF_R | PF_X);
+    if (_i == 3) /* it can be read, so it is no gap */
+        elf_core_load(&core, 0x12000, NULL, 0, 0x1000, PF_R);
+    elf_core_load(&core, 0x20000, NULL, 0, 0x1000, PF_R);
+    elf_core_load(&core, 0x21000, NULL, 0, 0x1000, PF_R | PF_X);
+    open_core();
+    ck_assert_int_eq(byte_at(0x10000), _i == 0 ? pages[0] : -1);
+    ck_assert_int_eq(byte_at(0x20000), _i == 0 ? pages[0x1000] : -1);
+    ck_assert_int_eq(byte_at(0x21000), pages[0]);
+}
+END_TEST
+
 START_TEST(large_pages_round_mappings_up)
 {
     /* arm64 with pages of 64 KiB: the mapping ends at its page, the file before. */
@@ -1394,6 +1470,7 @@ static Suite *suite(void)
         damage_to_the_header,
         several_note_segments,
         who_wrote_it,
+        what_a_filter_has_left_out,
         notes_aligned_to_eight,
         notes_of_others_are_not_ours,
         notes_that_do_not_fit,
@@ -1406,6 +1483,7 @@ static Suite *suite(void)
         nt_file_page_sizes,
         nt_file_ranges_that_make_no_sense,
         nt_file_of_many_files_takes_no_quadratic_time,
+        paths_are_not_read_twice,
         opening_leaves_outputs_alone_on_failure,
         records_when_asked,
     };
@@ -1444,6 +1522,7 @@ static Suite *suite(void)
         tcase_add_loop_test(files, a_shorter_file_is_refused, 0, 2);
         tcase_add_loop_test(files, a_page_after_the_end_does_not_make_a_file_short, 0, 3);
         tcase_add_loop_test(files, gaps_without_access_do_not_make_a_file_short, 0, 2);
+        tcase_add_loop_test(files, gaps_of_which_the_core_has_nothing, 0, 4);
         tcase_add_loop_test(files, large_pages_round_mappings_up, 0, 2);
         suite_add_tcase(s, files);
     }

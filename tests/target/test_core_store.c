@@ -130,7 +130,7 @@ END_TEST
 
 static uint64_t last_done, last_total;
 
-static void note_progress(void *context, uint64_t done, uint64_t total)
+static void note_progress(uint64_t done, uint64_t total, void *context)
 {
     ck_assert_ptr_eq(context, &last_done);
     ck_assert_uint_gt(done, last_done);

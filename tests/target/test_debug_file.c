@@ -278,6 +278,62 @@ START_TEST(found_by_build_id)
 }
 END_TEST
 
+/* ---- A symbol server ---- */
+
+static struct {
+    char key[200];
+    int asked, refused;
+    bool cached;
+} server;
+
+static char *serve(void *context, const struct cdacq_need *need, bool cached)
+{
+    ck_assert_ptr_null(context);
+    ck_assert_str_eq(need->path, mapped.path);
+    snprintf(server.key, sizeof server.key, "%s", need->symbol_key);
+    server.cached = cached;
+    server.asked++;
+    return strdup(test_path("served"));
+}
+
+static void refuse(void *context, const struct cdacq_need *need, const char *path, const char *why)
+{
+    ck_assert_ptr_null(context);
+    ck_assert_str_eq(need->symbol_key, server.key);
+    ck_assert_str_eq(path, test_path("served"));
+    ck_assert_str_eq(why, "it has another build-id, or no symbols");
+    server.refused++;
+}
+
+/* Its keys have 20 bytes. A file that is not accepted is refused, and one that is not there, too. */
+START_TEST(found_on_a_symbol_server)
+{
+    static const char *const places[] = {"modules/cd010203040506.debug", "served"};
+    memset(&server, 0, sizeof server);
+    set_build_id();
+    policy.server = (struct file_server){.fetch = serve, .refuse = refuse};
+    check_places(places, ARRAY_SIZE(places));
+    ck_assert_str_eq(server.key, "_.debug/elf-buildid-sym-abcd010203040506000000000000000000000000/_.debug");
+    ck_assert_int_eq(server.asked, 2);
+    ck_assert_int_eq(server.refused, 1);
+    ck_assert(!server.cached);
+    target.is_held = true;
+    debug.build_id[7] ^= 1;
+    test_file("served", &debug, sizeof debug);
+    check_none();
+    ck_assert_int_eq(server.refused, 2);
+    ck_assert(server.cached);
+    searched.build_id_size = 0;
+    check_none();
+    ck_assert_int_eq(server.asked, 3);
+    memset(searched.build_id, 0xef, sizeof searched.build_id);
+    searched.build_id_size = sizeof searched.build_id;
+    check_none();
+    ck_assert_str_eq(
+        server.key, "_.debug/elf-buildid-sym-efefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefef/_.debug");
+}
+END_TEST
+
 START_TEST(found_by_name_and_checksum)
 {
     static const char *const places[] = {
@@ -332,11 +388,17 @@ START_TEST(found_in_the_root_of_a_process)
     policy.no_own_paths = false;
     policy.sysroots = policy.module_paths = NULL;
     snprintf(local, sizeof local, "/proc/%d/root%s", (int)pid, mapped.path);
+    struct file_root process_root;
+    target.own_root = &process_root;
     if (started) {
+        ck_assert(file_root_open_process(&process_root, pid));
+        mapped.content.root = &process_root;
         check_places(by_name, ARRAY_SIZE(by_name));
         set_build_id();
         check_places(by_id, ARRAY_SIZE(by_id));
+        file_root_close(&process_root);
     }
+    target.own_root = NULL;
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 }
@@ -410,6 +472,7 @@ static Suite *suite(void)
     TCase *separate = tcase_create("separate");
     tcase_add_checked_fixture(separate, setup_separate, teardown_separate);
     tcase_add_test(separate, found_by_build_id);
+    tcase_add_test(separate, found_on_a_symbol_server);
     tcase_add_test(separate, found_by_name_and_checksum);
     tcase_add_test(separate, found_in_the_root_of_a_process);
     tcase_add_test(separate, no_path_leads_out_of_a_sysroot);

@@ -15,7 +15,7 @@ static struct target *target;
 static struct reader reader;
 static struct registers registers;
 
-static bool span_at(void *context, uint64_t address, uint64_t *begin, uint64_t *end, const void **ret)
+static bool span_at(uint64_t address, uint64_t *begin, uint64_t *end, const void **ret, void *context)
 {
     (void)context;
     *begin = BASE;

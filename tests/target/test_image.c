@@ -75,7 +75,7 @@ static void teardown(void)
 
 /* ---- Synthetic images, in memory ---- */
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     (void)context;
     if (address < base || address - base >= loaded_size)

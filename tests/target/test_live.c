@@ -32,7 +32,7 @@ enum { THREADS = 6 };
 /* Memory that the processes of a test share. */
 static struct shared {
     _Atomic uint64_t counts[64]; /* one for each thread: it moves while the thread runs */
-    _Atomic int ready, go, quit, signals;
+    _Atomic int ready, go, quit, signals, held;
     sem_t done;
 } * shared;
 
@@ -327,7 +327,7 @@ START_TEST(a_page_is_read_once)
 }
 END_TEST
 
-START_TEST(a_question_reads_anew_and_notices_changes)
+START_TEST(an_epoch_reads_anew_and_notices_changes)
 {
     forbid_vm_readv(vm_readv_errors[_i]);
     map_memory();
@@ -338,7 +338,7 @@ START_TEST(a_question_reads_anew_and_notices_changes)
     struct reader reader;
     struct window window;
     reader_init(&reader, target, 8, false);
-    target_begin_question(target);
+    target_begin_epoch(target);
     reader_forget(&reader, &log);
     ck_assert_uint_eq(read_u8(&reader, base), 5);
     ck_assert_uint_eq(read_u32(&reader, other) & 0xff, (uint8_t)(3 * 4096 * 31 + 5));
@@ -353,7 +353,7 @@ START_TEST(a_question_reads_anew_and_notices_changes)
     ck_assert_uint_eq(read_u8(&reader, base), 5);
     ck_assert(!target_unchanged(target, &log, 0));
 
-    target_begin_question(target);
+    target_begin_epoch(target);
     reader_forget(&reader, &log);
     read_log_clear(&log);
     ck_assert_uint_eq(read_u8(&reader, base), 'X');
@@ -405,7 +405,7 @@ START_TEST(memory_is_there_as_long_as_the_process_seems_to_be)
     struct read_log log = {0};
     struct reader reader;
     reader_init(&reader, target, 8, false);
-    target_begin_question(target);
+    target_begin_epoch(target);
     reader_forget(&reader, &log);
     ck_assert_uint_eq(read_u8(&reader, base), 5);
     end_child();
@@ -448,222 +448,38 @@ START_TEST(many_scattered_reads_are_compared)
 }
 END_TEST
 
-/* ---- Memory that a process shares with itself ---- */
-
-enum { SHARED_PAGES = 128, SHARED_SIZE = SHARED_PAGES * 4096 };
-
-/* One that this process has, and what reads it. */
-static struct {
-    struct read_log log;
-    struct reader reader;
-    int fd;         /* of the memfd, which is twice as large as its mapping, and holds the same twice */
-    uint8_t *bytes; /* a page of other memory follows */
-    size_t size;    /* of both */
-} own;
-
-static void setup_shared(void)
-{
-    setup();
-    memset(&own, 0, sizeof own);
-    own.fd = memfd_create("doublemapper", MFD_CLOEXEC);
-    ck_assert_int_eq(ftruncate(own.fd, 2 * SHARED_SIZE), 0);
-    own.size = SHARED_SIZE + 4096;
-    own.bytes = mmap(NULL, own.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(own.bytes, MAP_FAILED);
-    for (int i = 1; i >= 0; i--) {
-        ck_assert_ptr_ne(
-            mmap(own.bytes, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, own.fd, i * SHARED_SIZE),
-            MAP_FAILED);
-        for (uint32_t at = 0; at < SHARED_SIZE; at += 4)
-            memcpy(own.bytes + at, &at, 4);
-    }
-}
-
-static void teardown_shared(void)
-{
-    read_log_deinit(&own.log);
-    munmap(own.bytes, own.size);
-    if (own.fd >= 0)
-        close(own.fd);
-    teardown();
-}
-
 /* Opens this process. */
 static void open_self(void)
 {
     child = getpid();
     open_live(false);
     child = 0;
-    reader_init(&own.reader, target, 8, false);
 }
 
-static void begin_question(void)
+/* The memory of .NET's loader heaps is a file that the process can truncate at any moment. */
+START_TEST(shared_memory_may_be_truncated)
 {
-    target_begin_question(target);
-    reader_forget(&own.reader, &own.log);
-    read_log_clear(&own.log);
-}
-
-/* Begins a question, and reads in each page except the last one. Whether shared memory was used. */
-static bool read_shared(void)
-{
-    begin_question();
-    for (uint32_t i = 0; i < SHARED_PAGES - 1; i++)
-        ck_assert_uint_eq(read_u32(&own.reader, (uintptr_t)own.bytes + i * 4096 + 8), i * 4096 + 8);
-    ck_assert_uint_eq(own.log.reads.count, SHARED_PAGES - 1);
-    return own.log.reads.items[own.log.reads.count - 1].bytes;
-}
-
-static bool is_unchanged(void)
-{
-    return target_unchanged(target, &own.log, 0);
-}
-
-START_TEST(shared_memory_is_read_in_place)
-{
-    struct window window;
-    uint8_t *bytes = own.bytes, *last = bytes + SHARED_SIZE - 2 * 4096;
-    memset(bytes + SHARED_SIZE, 7, 8); /* other memory follows */
+    enum { SIZE = 2 * 4096 };
+    int fd = memfd_create("doublemapper", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+    uint8_t *bytes = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(bytes, MAP_FAILED);
+    bytes[0] = bytes[4096] = 7;
     open_self();
-    ck_assert_int_eq(read_shared(), kernel_has_map_queries());
-    ck_assert_ptr_null(own.log.reads.items[0].bytes); /* of a few pages, it is not looked for */
-    ck_assert(is_unchanged());
-    size_t reads = own.log.reads.count;
-    const uint32_t *view = (const void *)reader_try_view(&own.reader, (uintptr_t)last + 8, 4);
-    ck_assert_ptr_nonnull(view);
-    ck_assert_uint_eq(own.log.reads.count, reads); /* it repeats a read */
-    bytes[SHARED_SIZE - 1] = 1;                    /* was not read */
-    ck_assert(is_unchanged());
-    last[8] ^= 1;
-    ck_assert_uint_eq(*view, SHARED_SIZE - 2 * 4096 + 8); /* the process cannot change what was read */
-    ck_assert_uint_eq(read_u32(&own.reader, (uintptr_t)last + 8), *view);
-    ck_assert(!is_unchanged());
-    ck_assert(target_unchanged(target, &own.log, reads)); /* nothing was read from there on */
-    last[8] ^= 1;
-    ck_assert(is_unchanged());
-    ck_assert_uint_eq(read_u64(&own.reader, (uintptr_t)bytes + SHARED_SIZE - 4) >> 32, 0x07070707);
-    ck_assert(reader_window(&own.reader, (uintptr_t)last - 4096, 4096 + 8, "window", &window));
-    ck_assert_mem_eq(window.bytes, last - 4096, 4096 + 8);
-    window_deinit(&window);
-    ck_assert(is_unchanged());
-    last[4]++;
-    ck_assert(!is_unchanged());
-}
-END_TEST
-
-/* A process that was forked has the target as it was, and can go on to read. */
-START_TEST(shared_memory_is_read_after_a_fork)
-{
-    int status;
-    open_self();
-    ck_assert_int_eq(read_shared(), kernel_has_map_queries());
-    pid_t forked = fork();
-    ck_assert_int_ge(forked, 0);
-    if (!forked) {
-        begin_question();
-        for (uint32_t i = 0; i < SHARED_PAGES; i++)
-            if (read_u32(&own.reader, (uintptr_t)own.bytes + i * 4096 + 8) != i * 4096 + 8)
-                _exit(1);
-        _exit(!is_unchanged());
-    }
-    ck_assert_int_eq(waitpid(forked, &status, 0), forked);
-    ck_assert_int_eq(status, 0);
-}
-END_TEST
-
-/* Another part of the file that holds the same is mapped in its place, all of it or only some pages. */
-START_TEST(shared_memory_that_moves_has_changed)
-{
-    uint8_t *bytes = own.bytes;
-    size_t page = _i ? SHARED_SIZE - 2 * 4096 : 0;
-    open_self();
-    bool is_shared = read_shared();
-    ck_assert(is_unchanged());
-    ck_assert_ptr_ne(mmap(bytes + page, SHARED_SIZE - page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, own.fd,
-                          SHARED_SIZE + (off_t)page),
-                     MAP_FAILED);
-    ck_assert(is_unchanged() == !is_shared); /* pages that were read hold the same bytes */
-    target_refresh(target);
-    read_shared();
-    ck_assert(is_unchanged());
-    bytes[SHARED_SIZE - 2 * 4096 + 8] ^= 1;
-    ck_assert(!is_unchanged());
-    bytes[SHARED_SIZE - 2 * 4096 + 8] ^= 1;
-    ck_assert(is_unchanged());
-    munmap(bytes, SHARED_SIZE);
-    own.bytes += SHARED_SIZE;
-    own.size -= SHARED_SIZE;
-    ck_assert(!is_unchanged());
-}
-END_TEST
-
-/* What the process writes to a private mapping of the file is not in the file. */
-START_TEST(shared_memory_that_becomes_private)
-{
-    uint8_t *bytes = own.bytes, *last = bytes + SHARED_SIZE - 2 * 4096;
-    open_self();
-    bool is_shared = read_shared();
-    ck_assert_ptr_ne(mmap(bytes, SHARED_SIZE, _i ? PROT_NONE : PROT_READ | PROT_WRITE,
-                          (_i ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, own.fd, 0),
-                     MAP_FAILED);
-    ck_assert(is_unchanged() == (!is_shared && !_i));
-    target_refresh(target);
-    begin_question();
-    if (_i) { /* no memory at all */
-        read_u8(&own.reader, (uintptr_t)last);
-        ck_assert(reader_failed(&own.reader));
-    } else {
-        last[8] ^= 1;
-        ck_assert_uint_eq(read_u8(&own.reader, (uintptr_t)last + 8), last[8]);
-        ck_assert(is_unchanged());
-        last[8] ^= 1;
-        ck_assert(!is_unchanged());
-    }
-}
-END_TEST
-
-/* A size that is a lie costs no memory beyond the bound. */
-START_TEST(a_window_of_shared_memory_is_bounded)
-{
-    struct window window;
-    struct stat st;
-    uint8_t *large;
-    off_t size = (off_t)1 << 30;
-    open_self();
-    read_shared();
-    ck_assert_int_eq(ftruncate(own.fd, 2 * SHARED_SIZE + size), 0);
-    large = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, own.fd, 2 * SHARED_SIZE);
-    ck_assert_ptr_ne(large, MAP_FAILED);
-    close_live();
-    open_self();
-    read_shared();
-    target->work.memory_max = 1 << 20;
-    ck_assert(!reader_window(&own.reader, (uintptr_t)large, WINDOW_MAX, "window", &window));
-    ck_assert_int_eq(fstat(own.fd, &st), 0);
-    ck_assert_int_lt((int64_t)st.st_blocks * 512, 2 * SHARED_SIZE + (8 << 20));
-    ck_assert_uint_lt(own.log.copies.size, 8 << 20);
-    munmap(large, (size_t)size);
-}
-END_TEST
-
-/* Whoever must not die of SIGBUS does not map the file, and nobody reads it beyond its end. */
-START_TEST(shared_memory_is_not_always_mapped)
-{
-    enum { PREAD, CLOSED, SHORT };
-    uint8_t *bytes = own.bytes;
-    policy.pread = _i == PREAD;
-    if (_i == SHORT) {
-        ck_assert_int_eq(ftruncate(own.fd, SHARED_SIZE - 4096), 0);
-    } else if (_i == CLOSED) {
-        close(own.fd);
-        own.fd = -1;
-    }
-    open_self();
-    ck_assert(read_shared() == (_i == SHORT && kernel_has_map_queries()));
-    reader_begin(&own.reader, 100);
-    read_u8(&own.reader, (uintptr_t)bytes + SHARED_SIZE - 4096);
-    ck_assert(reader_failed(&own.reader) == (_i == SHORT));
-    ck_assert(is_unchanged());
+    struct read_log log = {0};
+    struct reader reader;
+    reader_init(&reader, target, 8, false);
+    target_begin_epoch(target);
+    reader_forget(&reader, &log);
+    ck_assert_uint_eq(read_u8(&reader, (uintptr_t)bytes), 7);
+    ck_assert(target_unchanged(target, &log, 0));
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert(!target_unchanged(target, &log, 0));
+    read_u8(&reader, (uintptr_t)bytes + 4096);
+    ck_assert(reader_failed(&reader));
+    read_log_deinit(&log);
+    munmap(bytes, SIZE);
+    close(fd);
 }
 END_TEST
 
@@ -681,9 +497,7 @@ END_TEST
 
 START_TEST(reads_its_own_process)
 {
-    child = getpid();
-    open_live(false);
-    child = 0;
+    open_self();
     static const char text[] = "found";
     struct reader reader;
     char *string;
@@ -767,7 +581,7 @@ START_TEST(mappings_as_the_kernel_reports_them)
 }
 END_TEST
 
-START_TEST(a_deleted_file_is_not_opened)
+START_TEST(another_file_is_not_opened_for_a_deleted_one)
 {
     map_memory();
     static uint8_t bytes[2 * 4096];
@@ -779,8 +593,41 @@ START_TEST(a_deleted_file_is_not_opened)
     test_file("lib.so (deleted)", bytes, sizeof bytes); /* a trap */
     open_live(false);
     const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory);
-    ck_assert_ptr_nonnull(strstr(mapping->path, "lib.so (deleted)"));
+    ck_assert_str_eq(mapping->path, mapped_path);
+    ck_assert(mapped_file_is_deleted(mapping->file));
     ck_assert(!mapped_file_resolve(mapping->file));
+}
+END_TEST
+
+static void body_in_a_jail(void)
+{
+    if (chroot(test_path("jail")) < 0)
+        _exit(0);
+    body_that_maps_files();
+}
+
+/* The kernel gives the paths outside of it. */
+START_TEST(files_of_a_process_in_a_jail)
+{
+    static uint8_t bytes[3 * 4096];
+    if (geteuid() != 0) {
+        fprintf(stderr, "skipped: chroot() needs root\n");
+        return;
+    }
+    map_memory();
+    test_file("jail/lib.so", bytes, sizeof bytes);
+    mapped_path = "/lib.so";
+    mapped_fd = memfd_create("x", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(mapped_fd, 4096), 0);
+    start(body_in_a_jail);
+    open_live(false);
+    list_if(_i);
+    const struct mapping *mapping = target_mapping_at(target, (uintptr_t)memory);
+    ck_assert_str_eq(mapping->path, test_path("jail/lib.so"));
+    ck_assert(mapped_file_resolve(mapping->file));
+    char expected[64];
+    snprintf(expected, sizeof expected, "/proc/%d/root/lib.so", child);
+    ck_assert_str_eq(mapping->file->local_path, expected);
 }
 END_TEST
 
@@ -831,7 +678,7 @@ START_TEST(mappings_are_listed_again)
     }
     ck_assert_uint_ne(target->mapping_round, round);
     nap(1100 * 1000);
-    target_refresh(target); /* once more, without a question in between */
+    target_refresh(target); /* once more, without an epoch in between */
     ck_assert_str_eq(target_mapping_at(target, at)->path, later_path);
     ck_assert_uint_eq(target_mapping_at(target, at)->end, at + 4096);
     /* The rest of the first mapping is still of that file, which has lost its path. */
@@ -902,7 +749,7 @@ START_TEST(files_with_the_same_number)
     if (_i & SEEN_DELETED)
         unlink(first);
     snprintf(expected, sizeof expected, "%s%s", first, ending);
-    ck_assert_str_eq(mapping_anew()->path, expected);
+    ck_assert_str_eq(mapping_anew()->file->name, expected);
     munmap(memory, 4096);
     if (_i & SEEN_ANEW)
         ck_assert_ptr_null(mapping_anew());
@@ -914,9 +761,10 @@ START_TEST(files_with_the_same_number)
     if (_i & SEEN_DELETED)
         unlink(second);
     snprintf(expected, sizeof expected, "%s%s", second, ending);
-    ck_assert_str_eq(mapping_anew()->path, expected);
+    ck_assert_str_eq(mapping_anew()->file->name, expected);
+    ck_assert_str_eq(mapping_anew()->path, second);
     unlink(second);
-    ck_assert_str_eq(mapping_anew()->path, expected); /* it is still the record of that file */
+    ck_assert_str_eq(mapping_anew()->file->name, expected); /* it is still the record of that file */
 }
 END_TEST
 
@@ -1076,7 +924,7 @@ START_TEST(one_by_one_or_listed)
         const struct mapping *b = target_mapping_at(target, (a->begin + a->end) / 2);
         ck_assert_ptr_nonnull(b);
         ck_assert(a->begin == b->begin && a->end == b->end && a->offset == b->offset);
-        ck_assert(a->access == b->access && a->may_execute == b->may_execute && a->is_shared == b->is_shared);
+        ck_assert(a->access == b->access && a->may_execute == b->may_execute);
         ck_assert_str_eq(a->path, b->path);
         ck_assert(a->file->inode == b->file->inode && a->file->device == b->file->device);
         ck_assert_ptr_eq(target_mapping_at(target, a->end - 1), b); /* it is not asked for again */
@@ -1275,6 +1123,8 @@ static void body_of_nobody(void)
             _exit(3 + stop);
         if (!strstr(error.message, stop ? "cannot be stopped" : "not permitted") || strchr(error.message, '\n'))
             _exit(5 + stop);
+        if (!strstr(error.message, "(it belongs to another user: be that user, or root, or have CAP_SYS_PTRACE)"))
+            _exit(7 + stop);
     }
 }
 
@@ -1471,6 +1321,40 @@ START_TEST(no_signal_gets_lost)
     shared->go = 1;
     pthread_join(sender, &sent);
     ck_assert_int_gt((intptr_t)sent, 300);
+    await(shared->signals == (intptr_t)sent);
+    assert_all_run();
+}
+END_TEST
+
+static void body_that_holds_once(void)
+{
+    (void)live_open(reader_target, &policy, true, false, &target, &error);
+    shared->held = 1;
+    for (;;)
+        pause();
+}
+
+/* A reader that is killed as it has stopped a thread which was about to take a signal. */
+START_TEST(no_signal_gets_lost_with_its_reader)
+{
+    start(body_with_signals);
+    await(shared->ready == THREADS);
+    pthread_t sender;
+    void *sent;
+    reader_target = child;
+    ck_assert_int_eq(pthread_create(&sender, NULL, send_signals, NULL), 0);
+    for (int round = 0; round < 300; round++) {
+        shared->held = 0;
+        pid_t reader = spawn(body_that_holds_once);
+        if (round % 2)
+            await(shared->held);
+        else
+            nap(round * 20);
+        ck_assert_int_eq(kill(reader, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(reader, NULL, 0), reader);
+    }
+    shared->go = 1;
+    pthread_join(sender, &sent);
     await(shared->signals == (intptr_t)sent);
     assert_all_run();
 }
@@ -1686,13 +1570,18 @@ static Suite *suite(void)
         reads_without_stopping,
         what_cannot_be_read_is_missing,
         a_page_is_read_once,
-        a_question_reads_anew_and_notices_changes,
+        an_epoch_reads_anew_and_notices_changes,
         memory_is_there_as_long_as_the_process_seems_to_be,
         many_scattered_reads_are_compared,
     };
     const TTest *const tests[] = {
-        records_when_asked,   reads_its_own_process,   a_deleted_file_is_not_opened,
-        one_by_one_or_listed, a_list_that_is_not_true, many_mappings,
+        shared_memory_may_be_truncated,
+        records_when_asked,
+        reads_its_own_process,
+        another_file_is_not_opened_for_a_deleted_one,
+        one_by_one_or_listed,
+        a_list_that_is_not_true,
+        many_mappings,
     };
     const TTest *const failure_tests[] = {
         opening_leaves_outputs_alone_on_failure,
@@ -1707,6 +1596,7 @@ static Suite *suite(void)
         all_run_on_when_the_reader_is_killed,
         all_run_on_when_the_reader_is_terminated,
         no_signal_gets_lost,
+        no_signal_gets_lost_with_its_reader,
         a_stopped_process_stays_stopped,
         a_first_thread_that_has_ended,
         threads_that_come_and_go,
@@ -1731,21 +1621,13 @@ static Suite *suite(void)
     for (size_t i = 0; i < ARRAY_SIZE(reading_tests); i++)
         tcase_add_loop_test(tc, reading_tests[i], 0, vm_readv_error_count());
     tcase_add_loop_test(tc, mappings_as_the_kernel_reports_them, 0, 2);
+    tcase_add_loop_test(tc, files_of_a_process_in_a_jail, 0, 2);
     tcase_add_loop_test(tc, mappings_are_listed_again, 0, 2);
     tcase_add_loop_test(tc, files_with_the_same_number, 0, NUMBER_WAYS);
     tcase_add_test(tc, a_file_that_was_read_is_not_open);
     tcase_add_loop_test(tc, a_file_that_is_open_keeps_its_record, 0, 2);
     tcase_add_loop_test(tc, files_with_code, 0, LIST_STATES);
     suite_add_tcase(s, tc);
-    TCase *shared_tests = tcase_create("shared");
-    tcase_add_checked_fixture(shared_tests, setup_shared, teardown_shared);
-    tcase_add_test(shared_tests, shared_memory_is_read_in_place);
-    tcase_add_test(shared_tests, shared_memory_is_read_after_a_fork);
-    tcase_add_loop_test(shared_tests, shared_memory_that_moves_has_changed, 0, 2);
-    tcase_add_loop_test(shared_tests, shared_memory_that_becomes_private, 0, 2);
-    tcase_add_loop_test(shared_tests, shared_memory_is_not_always_mapped, 0, 3);
-    tcase_add_test(shared_tests, a_window_of_shared_memory_is_bounded);
-    suite_add_tcase(s, shared_tests);
     if (getenv("CDACQ_VALGRIND")) {
         puts("left out under valgrind: what needs ptrace");
         return s;

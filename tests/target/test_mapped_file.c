@@ -399,7 +399,7 @@ END_TEST
 static struct cdacq_need described;
 static char described_build_id[64];
 
-static void describe(void *context, const struct cdacq_need *need, char *text, size_t size)
+static void describe(const struct cdacq_need *need, char *text, size_t size, void *context)
 {
     ++*(unsigned *)context;
     described = *need;
@@ -509,8 +509,6 @@ static const char *const no_files[] = {
     "/SYSV00000000",
     "/proc/self/exe",
     "/sys/kernel/x",
-    "/app/lib.so (deleted)",
-    "/a (deleted)",
     "//dev/zero",
     "/./dev/zero",
     "/x/../dev/zero",
@@ -535,7 +533,6 @@ START_TEST(what_never_was_a_file_is_not_opened)
     test_file("modules0/lib.so", "C", 1);
     test_file("modules0/zero", "C", 1);
     test_file("modules0/exe", "C", 1);
-    test_file("modules0/lib.so (deleted)", "C", 1);
     test_file("root0/dev/shm/doublemapper", "C", 1);
     test_file("root0/dev/zero", "C", 1);
     test_file("root0/memfd:doublemapper (deleted)", "C", 1);
@@ -543,14 +540,88 @@ START_TEST(what_never_was_a_file_is_not_opened)
     test_file("root0/SYSV00000000", "C", 1);
     test_file("root0/proc/self/exe", "C", 1);
     test_file("root0/sys/kernel/x", "C", 1);
-    test_file("root0/app/lib.so (deleted)", "C", 1);
-    test_file("root0/a (deleted)", "C", 1);
     test_file("root0/x/lib.so", "C", 1);
     test_file("root0lib.so", "C", 1);
     struct mapped_file *file = get(path);
     ck_assert(!mapped_file_resolve(file));
     ck_assert_int_eq(asked, 0);
     ck_assert_ptr_nonnull(mapped_file_problem(file));
+}
+END_TEST
+
+START_TEST(the_mark_of_a_deleted_file_is_no_part_of_its_name)
+{
+    use_sysroots(1);
+    use_module_paths(1);
+    test_file("root0/app/lib.so", "C", 1);
+    test_file("modules0/moved.so", "C", 1);
+    test_file("root0/app/other.so", "X", 1);
+    struct mapped_file *file = get("/app/lib.so (deleted)"), *renewed = get("/app/lib.so");
+    ck_assert_ptr_ne(file, renewed);
+    ck_assert_str_eq(file->path, "/app/lib.so");
+    ck_assert_str_eq(file->name, "/app/lib.so (deleted)");
+    ck_assert(mapped_file_is_deleted(file) && !mapped_file_is_deleted(renewed));
+    ck_assert(mapped_file_resolve(file) && file->verified);
+    ck_assert_str_eq(file->local_path, test_path("root0/app/lib.so"));
+    ck_assert(mapped_file_resolve(get("/app/moved.so (deleted)")));
+    struct mapped_file *other = get("/app/other.so (deleted)"), *gone = get("/app/gone.so (deleted)");
+    ck_assert(!mapped_file_resolve(other));
+    ck_assert_ptr_nonnull(strstr(mapped_file_problem(other), "is not the file that was mapped: its first byte is 'X'"));
+    ck_assert(!mapped_file_resolve(gone));
+    ck_assert_str_eq(mapped_file_problem(gone), "/app/gone.so is needed and was not found; it was deleted or replaced "
+                                                "while the process ran");
+}
+END_TEST
+
+/* Its contents decide. */
+START_TEST(a_name_may_end_like_the_mark)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s", test_file("lib.so (deleted)", "C", 1));
+    ck_assert(mapped_file_resolve(get(name)));
+    ck_assert_str_eq(get(name)->local_path, name);
+    snprintf(name, sizeof name, "%s", test_file("unknown.so (deleted)", "U", 1));
+    ck_assert(!mapped_file_resolve(get(name)));
+}
+END_TEST
+
+/* Nothing can be compared, but the file that replaced an assembly is larger than what was mapped. */
+START_TEST(a_larger_file_did_not_replace_itself)
+{
+    static uint8_t bytes[4097] = "U";
+    char name[256];
+    for (unsigned is_deleted = 0; is_deleted < 2; is_deleted++)
+        for (unsigned is_larger = 0; is_larger < 2; is_larger++) {
+            const char *path = test_file(is_larger ? "larger.dll" : "same.dll", bytes, 4096 + is_larger);
+            snprintf(name, sizeof name, "%s%s", path, is_deleted ? " (deleted)" : "");
+            struct mapped_file *file = get(name);
+            const struct mapping whole = {.begin = 0x1000, .end = 0x2000}, *mapping = &whole;
+            file->mapped_size = 0x1000;
+            file->mappings = &mapping;
+            file->mapping_count = 1;
+            ck_assert_int_eq(mapped_file_resolve(file), !(is_deleted && is_larger));
+        }
+    ck_assert_ptr_nonnull(strstr(mapped_file_problem(get(name)), "it has 4097 bytes and only 4096 were mapped"));
+}
+END_TEST
+
+/* Programs may be in /dev/shm. Nothing but regular files is opened there: that sets off some devices. */
+START_TEST(files_below_dev)
+{
+    use_sysroots(1);
+    test_file("root0/dev/shm/app/lib.so", "C", 1);
+    ck_assert_int_eq(mkfifo(test_path("root0/dev/shm/fifo"), 0644), 0);
+    ck_assert_int_eq(symlink("/dev/null", test_path("root0/dev/shm/device")), 0);
+    int fifo = open(test_path("root0/dev/shm/fifo"), O_RDWR);
+    ck_assert(mapped_file_resolve(get("/dev/shm/app/lib.so")));
+    ck_assert_int_eq(asked, 1);
+    ck_assert(!mapped_file_resolve(get("/dev/shm/fifo")));
+    ck_assert(!mapped_file_resolve(get("/dev/shm/device")));
+    ck_assert(!mapped_file_resolve(get("/dev/null")));
+    ck_assert(!mapped_file_resolve(get("/dev/full (deleted)")));
+    ck_assert(!mapped_file_resolve(get("/dev/shm")));
+    ck_assert_int_eq(asked, 1);
+    close(fifo);
 }
 END_TEST
 
@@ -755,6 +826,10 @@ static Suite *suite(void)
         a_missing_file_is_reported_with_its_key,
         problems_are_reported_in_one_line,
         long_paths,
+        the_mark_of_a_deleted_file_is_no_part_of_its_name,
+        a_name_may_end_like_the_mark,
+        a_larger_file_did_not_replace_itself,
+        files_below_dev,
         names_that_only_look_odd_are_files,
         what_is_no_regular_file_is_not_used,
         what_is_there_but_cannot_be_opened_is_named,

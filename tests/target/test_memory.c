@@ -17,7 +17,7 @@ static struct answer {
     const void *bytes;
 } answer;
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     struct answer *a = context;
     a->asked = address;
@@ -85,7 +85,7 @@ START_TEST(an_answer_about_another_place_is_none)
 }
 END_TEST
 
-static size_t read_nothing(void *context, uint64_t address, void *buffer, size_t size)
+static size_t read_nothing(uint64_t address, void *buffer, size_t size, void *context)
 {
     (void)context, (void)address, (void)buffer, (void)size;
     return 0;
@@ -191,8 +191,8 @@ static struct {
     size_t reads; /* calls of patched_read */
 } page;
 
-static bool patched_span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end,
-                            const void **ret_bytes)
+static bool patched_span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes,
+                            void *context)
 {
     (void)context;
     uint64_t from = address - MAPPED, to = from;
@@ -208,19 +208,19 @@ static bool patched_span_at(void *context, uint64_t address, uint64_t *ret_begin
     return true;
 }
 
-static size_t patched_read(void *context, uint64_t address, void *buffer, size_t size)
+static size_t patched_read(uint64_t address, void *buffer, size_t size, void *context)
 {
     uint64_t begin, end;
     const void *bytes;
     page.reads++;
-    if (!patched_span_at(context, address, &begin, &end, &bytes))
+    if (!patched_span_at(address, &begin, &end, &bytes, context))
         return 0;
     size = MIN(size, (size_t)(end - address));
     memset(buffer, 0xcc, size);
     return size;
 }
 
-static bool find_page(void *context, const struct cdacq_need *file, char *path, size_t size)
+static bool find_page(const struct cdacq_need *file, char *path, size_t size, void *context)
 {
     (void)context, (void)file;
     snprintf(path, size, "%s", page.path);

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "src/api/file_match.h"
+#include "src/files/file_match.h"
 #include "target/core.h"
 #include "target/live.h"
 #include "target/native/symbols.h"

@@ -16,7 +16,7 @@ static struct source {
 
 static struct page_cache cache;
 
-static size_t read_source(void *context, uint64_t address, void *buffer, size_t size)
+static size_t read_source(uint64_t address, void *buffer, size_t size, void *context)
 {
     struct source *from = context;
     size_t done = 0;
@@ -152,7 +152,7 @@ START_TEST(nothing_is_kept_of_what_is_not_there)
 }
 END_TEST
 
-static size_t read_too_much(void *context, uint64_t address, void *buffer, size_t size)
+static size_t read_too_much(uint64_t address, void *buffer, size_t size, void *context)
 {
     (void)context, (void)address;
     memset(buffer, 1, size);

@@ -103,9 +103,19 @@ START_TEST(x86_64_is_the_kernels_struct)
     uint8_t words[REGISTERS_KERNEL_SIZE];
     for (enum cdacq_thread_mode mode = CDACQ_MODE_UNKNOWN; mode <= CDACQ_MODE_USER; mode++) {
         registers_to_kernel(machine, &registers, false, words);
-        registers_put_mode(machine, mode, words);
+        registers_put_mode(machine, mode, 0, words);
         ck_assert_int_eq(registers_mode(machine, words, sizeof words), mode);
     }
+    registers_put_mode(machine, CDACQ_MODE_KERNEL, 48, words);
+    ck_assert_uint_eq(registers_call(machine, words, sizeof words), 48);
+    ck_assert_uint_eq(registers_call(machine, words, 15 * 8), 0);
+    user.orig_rax = UINT64_MAX;
+    ck_assert_uint_eq(registers_call(machine, (const uint8_t *)&user, sizeof user), 0);
+    user.orig_rax = 0; /* read(2), which is known only if it was interrupted */
+    ck_assert_uint_eq(registers_call(machine, (const uint8_t *)&user, sizeof user), 0);
+    user.rax = (uint64_t)-512;
+    ck_assert_uint_eq(registers_call(machine, (const uint8_t *)&user, sizeof user), 1);
+    ck_assert_int_eq(registers_mode(machine, (const uint8_t *)&user, sizeof user), CDACQ_MODE_KERNEL);
     ck_assert_str_eq(machine->names[machine->pc], "rip");
     ck_assert_str_eq(machine->names[machine->sp], "rsp");
     ck_assert_str_eq(machine->names[machine->fp], "rbp");
