@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 enum { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_NUINT, KIND_POINTER, KIND_INLINE };
-enum { OPTIONAL, REQUIRED };
+enum { OPTIONAL, PUBLISHED_X64, PUBLISHED, REQUIRED };
 
 struct row {
     const char *type, *name, *alias;
@@ -46,7 +46,10 @@ static const struct row global_rows[G_COUNT] = {
 
 static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
     [LAYOUT_ExecutionManager] = "ExecutionManager",
+    [LAYOUT_RangeSections] = "ExecutionManager",
     [LAYOUT_ReadyToRun] = "ExecutionManager",
+    [LAYOUT_AuxiliarySymbols] = "AuxiliarySymbols",
+    [LAYOUT_NativeCode] = "ExecutionManager",
     [LAYOUT_PlatformMetadata] = "PlatformMetadata",
     [LAYOUT_PrecodeStubs] = "PrecodeStubs",
     [LAYOUT_RuntimeTypeSystem] = "RuntimeTypeSystem",
@@ -55,12 +58,33 @@ static const char *const contract_names[LAYOUT_CONTRACT_COUNT] = {
     [LAYOUT_EcmaMetadata] = "EcmaMetadata",
     [LAYOUT_DebugInfo] = "DebugInfo",
     [LAYOUT_Thread] = "Thread",
+    [LAYOUT_Frames] = "Thread",
     [LAYOUT_StackWalk] = "StackWalk",
     [LAYOUT_Object] = "Object",
     [LAYOUT_SyncBlock] = "SyncBlock",
     [LAYOUT_Exception] = "Exception",
     [LAYOUT_RuntimeInfo] = "RuntimeInfo",
+    [LAYOUT_StressLog] = "StressLog",
+    [LAYOUT_GC] = "GC",
 };
+
+/* The parts of each contract: a bit each. */
+static const uint32_t contract_parts[LAYOUT_CONTRACT_COUNT] = {
+    [LAYOUT_ExecutionManager] = 1u << LAYOUT_RangeSections | 1u << LAYOUT_ReadyToRun | 1u << LAYOUT_NativeCode,
+    [LAYOUT_Thread] = 1u << LAYOUT_Frames,
+};
+
+/* Whether a row of a contract, or of a part of one, is needed. */
+static bool is_needed(uint32_t needed, unsigned contract)
+{
+    bool is_part = false, is_of_needed = false;
+    for (unsigned i = 0; i < LAYOUT_CONTRACT_COUNT; i++)
+        if (contract_parts[i] >> contract & 1) {
+            is_part = true;
+            is_of_needed = needed >> i & 1;
+        }
+    return needed >> contract & 1 && (!is_part || is_of_needed);
+}
 
 const char *layout_field_name(enum layout_field field)
 {
@@ -96,6 +120,20 @@ static unsigned declared_width(const char *type, unsigned pointer_size)
     return 0;
 }
 
+bool layout_managed_field(const struct layout *layout, const char *type, const char *name, struct managed_field *ret)
+{
+    const struct descriptor_item *item =
+        layout->descriptor ? descriptor_find(layout->descriptor, CDACQ_ITEM_FIELD, type, name) : NULL;
+    if (!item || !item->has_value || item->value > UINT32_MAX)
+        return false;
+    bool is_number = item->type && strcmp(item->type, "pointer") != 0;
+    *ret = (struct managed_field){
+        .offset = (uint32_t)item->value,
+        .width = (uint8_t)(is_number ? declared_width(item->type, layout->pointer_size) : 0),
+    };
+    return true;
+}
+
 /* FIELD when a row cannot be read as the descriptor describes it. */
 static enum cdacq_status check_row(const struct row *row, const char *name, const struct descriptor_item *item,
                                    unsigned pointer_size, struct cdacq_error *err)
@@ -126,9 +164,9 @@ static enum cdacq_status bind_fields(const struct descriptor *descriptor, uint32
             item = descriptor_find(descriptor, CDACQ_ITEM_FIELD, row->type, row->alias);
         if (!item || !item->has_value)
             continue;
-        bool is_needed = needed >> row->contract & 1;
-        enum cdacq_status status = check_row(row, field_names[i], item, layout->pointer_size, is_needed ? err : NULL);
-        if (status < 0 && is_needed)
+        bool must_fit = is_needed(needed, row->contract);
+        enum cdacq_status status = check_row(row, field_names[i], item, layout->pointer_size, must_fit ? err : NULL);
+        if (status < 0 && must_fit)
             return status;
         if (status >= 0)
             layout->fields[i] =
@@ -147,9 +185,9 @@ static enum cdacq_status bind_globals(const struct descriptor *descriptor, uint3
         layout->globals[i] = row->value;
         if (!item || !item->has_value)
             continue;
-        bool is_needed = needed >> row->contract & 1;
-        enum cdacq_status status = check_row(row, row->name, item, layout->pointer_size, is_needed ? err : NULL);
-        if (status < 0 && is_needed)
+        bool must_fit = is_needed(needed, row->contract);
+        enum cdacq_status status = check_row(row, row->name, item, layout->pointer_size, must_fit ? err : NULL);
+        if (status < 0 && must_fit)
             return status;
         layout->global_present[i] = status >= 0;
         layout->globals[i] = status >= 0 ? item->value : 0;
@@ -176,29 +214,46 @@ static void append_missing(struct missing_list *list, const char *type, const ch
     list->length += (size_t)n;
 }
 
-/* `contracts` has a bit for each. */
-static size_t missing_of(const struct layout *layout, uint32_t contracts, char *buffer, size_t size)
+/* Those of some needs. `contracts` and `needs` have a bit for each. */
+static size_t missing_of(const struct layout *layout, uint32_t contracts, unsigned needs, char *buffer, size_t size)
 {
     struct missing_list list = {.buffer = buffer, .size = size};
     if (size)
         buffer[0] = '\0';
     for (size_t i = 0; i < T_COUNT; i++)
-        if (size_rows[i].need == REQUIRED && contracts >> size_rows[i].contract & 1 && !layout->sizes[i])
+        if (size_rows[i].type && needs >> size_rows[i].need & 1 && contracts >> size_rows[i].contract & 1 &&
+            !layout->sizes[i])
             append_missing(&list, size_rows[i].type, "size");
     for (size_t i = 0; i < F_COUNT; i++)
-        if (field_rows[i].need == REQUIRED && contracts >> field_rows[i].contract & 1 && !layout->fields[i].present)
+        if (needs >> field_rows[i].need & 1 && contracts >> field_rows[i].contract & 1 && !layout->fields[i].present)
             append_missing(&list, field_rows[i].type, field_rows[i].name);
     for (size_t i = 0; i < G_COUNT; i++)
-        if (global_rows[i].need == REQUIRED && contracts >> global_rows[i].contract & 1 && !layout->global_present[i])
+        if (needs >> global_rows[i].need & 1 && contracts >> global_rows[i].contract & 1 && !layout->global_present[i])
             append_missing(&list, NULL, global_rows[i].name);
     if (list.omitted)
         snprintf(buffer + list.length, size - list.length, ", and %zu more", list.omitted);
     return list.count;
 }
 
+bool layout_is_of_11(const struct layout *layout)
+{
+    enum { SCHEMA_OF_11 = 2 };
+    bool is_coreclr = layout->fields[F_Module_ReadyToRunInfo].present; /* NativeAOT publishes less */
+    return layout->schema >= SCHEMA_OF_11 && is_coreclr;
+}
+
+size_t layout_unpublished(const struct layout *layout, char *buffer, size_t size)
+{
+    if (!layout_is_of_11(layout))
+        return 0;
+    unsigned needs = 1u << REQUIRED | 1u << PUBLISHED;
+    needs |= layout->architecture == ARCHITECTURE_X64 ? 1u << PUBLISHED_X64 : 0;
+    return missing_of(layout, ~(1u << LAYOUT_NativeCode), needs, buffer, size);
+}
+
 size_t layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size)
 {
-    return missing_of(layout, 1u << contract, buffer, size);
+    return missing_of(layout, 1u << contract, 1u << REQUIRED, buffer, size);
 }
 
 enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
@@ -215,12 +270,10 @@ enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned poin
         status = bind_globals(descriptor, needed, &layout, err);
     for (unsigned contract = 0; status >= 0 && contract < LAYOUT_CONTRACT_COUNT; contract++) {
         char names[CDACQ_ERROR_MESSAGE_SIZE - 80];
-        uint32_t parts = 1u << contract; /* one message for both parts of ExecutionManager */
-        if (contract == LAYOUT_ExecutionManager)
-            parts |= needed & 1u << LAYOUT_ReadyToRun;
-        if (!missing_of(&layout, parts, names, sizeof names))
+        uint32_t parts = 1u << contract | (needed & contract_parts[contract]); /* one message for all of them */
+        if (!missing_of(&layout, parts, 1u << REQUIRED, names, sizeof names))
             layout.usable |= 1u << contract;
-        else if (needed >> contract & 1)
+        else if (is_needed(needed, contract))
             status = error_set(err, CDACQ_ERR_FIELD, 0, "the descriptor lacks what %s needs: %s",
                                contract_names[contract], names);
     }

@@ -30,10 +30,16 @@ enum layout_global {
     G_COUNT
 };
 
-/* The contracts that read rows of layout.def; one bit each in `needed`. */
+/*
+ * The contracts that read rows of layout.def, and parts of contracts that only some of their versions need; one bit
+ * each in `needed`. A contract is usable only if none of its parts in `needed` lacks a required name.
+ */
 enum layout_contract {
     LAYOUT_ExecutionManager,
-    LAYOUT_ReadyToRun, /* of ExecutionManager: what describes code in images */
+    LAYOUT_RangeSections, /* of ExecutionManager: the code of CoreCLR */
+    LAYOUT_ReadyToRun,    /* of ExecutionManager: what describes code in images */
+    LAYOUT_NativeCode,    /* of ExecutionManager: the code of NativeAOT */
+    LAYOUT_AuxiliarySymbols,
     LAYOUT_PlatformMetadata,
     LAYOUT_PrecodeStubs,
     LAYOUT_RuntimeTypeSystem,
@@ -42,11 +48,14 @@ enum layout_contract {
     LAYOUT_EcmaMetadata,
     LAYOUT_DebugInfo,
     LAYOUT_Thread,
+    LAYOUT_Frames, /* of Thread: what only CoreCLR has of a thread */
     LAYOUT_StackWalk,
     LAYOUT_Object,
     LAYOUT_SyncBlock,
     LAYOUT_Exception,
     LAYOUT_RuntimeInfo,
+    LAYOUT_StressLog,
+    LAYOUT_GC,
     LAYOUT_CONTRACT_COUNT
 };
 
@@ -64,8 +73,9 @@ struct layout {
     uint32_t usable; /* a bit for each contract that lacks no required name; opening clears unsupported versions */
     unsigned schema; /* of the descriptor */
     unsigned pointer_size;
-    enum architecture architecture; /* set when a target is opened */
-    unsigned code_pointer_flags;    /* of PlatformMetadata; set when a target is opened */
+    const struct descriptor *descriptor; /* set when a target is opened: for fields of managed types */
+    enum architecture architecture;      /* likewise */
+    unsigned code_pointer_flags;         /* of PlatformMetadata; set when a target is opened */
 };
 
 /*
@@ -75,8 +85,26 @@ struct layout {
 enum cdacq_status layout_bind(const struct descriptor *descriptor, unsigned pointer_size, uint32_t needed,
                               struct layout *ret, struct cdacq_error *err);
 
+/* Whether it is that of a CoreCLR of .NET 11 or newer, which publishes what the rows PUBLISHED of layout.def say. */
+bool layout_is_of_11(const struct layout *layout);
+
+/*
+ * Writes the names that CoreCLR publishes since .NET 11 but this runtime, which is newer, does not, as far as they fit.
+ * Returns how many there are: 0 for other runtimes.
+ */
+size_t layout_unpublished(const struct layout *layout, char *buffer, size_t size);
+
 /* Writes the required names that `contract` lacks, as far as they fit, and returns how many there are. */
 size_t layout_missing(const struct layout *layout, enum layout_contract contract, char *buffer, size_t size);
+
+/* A field of a managed type that the descriptor has by the name of the type and its own. */
+struct managed_field {
+    uint32_t offset; /* from the start of the object */
+    uint8_t width;   /* 0: a reference, or not declared */
+};
+
+/* False if the descriptor does not have it, which is usual: runtimes publish few. */
+bool layout_managed_field(const struct layout *layout, const char *type, const char *name, struct managed_field *ret);
 
 /* "RangeSection.Flags", a static string. */
 const char *layout_field_name(enum layout_field field);

@@ -6,6 +6,7 @@
 
 #include "util/file.h"
 #include "descriptors/embedded.h"
+#include "target/mapped_path.h"
 
 enum { PROBE_MAX = 8192 }; /* images: opening one reads its headers and symbols */
 
@@ -15,8 +16,7 @@ static const char native_symbol_name[] = "DotNetRuntimeDebugHeader"; /* only Nat
 /* Also of a file that was deleted or replaced while the process runs. */
 static bool is_named_coreclr(const char *path)
 {
-    const char *name = path_basename(path);
-    return strcmp(name, "libcoreclr.so") == 0 || strcmp(name, "libcoreclr.so (deleted)") == 0;
+    return mapped_path_is_still(path_basename(path), "libcoreclr.so");
 }
 
 /*
@@ -163,9 +163,8 @@ enum cdacq_status runtime_override_descriptor(const char *path, struct descripto
     return status;
 }
 
-enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
-                                          struct descriptor *descriptor, struct contract_descriptor_info *ret,
-                                          struct cdacq_error *err)
+enum cdacq_status runtime_read_descriptor(struct target *target, struct runtime *runtime, struct descriptor *descriptor,
+                                          struct contract_descriptor_info *ret, struct cdacq_error *err)
 {
     const struct image *image = runtime->has_image ? &runtime->image : NULL;
     enum cdacq_status status = CDACQ_OK;
@@ -175,9 +174,13 @@ enum cdacq_status runtime_read_descriptor(struct target *target, const struct ru
     if (runtime->descriptor_address)
         status =
             contract_descriptor_read(target, image, runtime->descriptor_address, find_baseline, descriptor, ret, err);
+    if (status >= 0 && !runtime->supplement.root && image)
+        status = supplement_find_published(image->machine, descriptor, &runtime->supplement, err);
+    if (status >= 0 && runtime->supplement.root && !supplement_fits(&runtime->supplement, descriptor))
+        supplement_deinit(&runtime->supplement);
     if (status >= 0 && runtime->supplement.root)
         status = supplement_add(&runtime->supplement, image, descriptor, err);
-    if (status >= 0 && runtime->supplement.of_other_version && !ret->missing[0])
+    if (status >= 0 && runtime->supplement.lacks_pointers && !ret->missing[0])
         snprintf(ret->missing, sizeof ret->missing,
                  "variables of the runtime: this servicing version exports another table of them than the versions "
                  "that this build knows");

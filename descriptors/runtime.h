@@ -36,10 +36,12 @@ void runtimes_deinit(struct runtimes *runtimes);
  */
 enum cdacq_status runtimes_find(struct target *target, bool all, struct runtimes *ret, struct cdacq_error *err);
 
-/* Reads the descriptor of `runtime`, if it has one, and adds its supplement. */
-enum cdacq_status runtime_read_descriptor(struct target *target, const struct runtime *runtime,
-                                          struct descriptor *descriptor, struct contract_descriptor_info *ret,
-                                          struct cdacq_error *err);
+/*
+ * Reads the descriptor of `runtime`, if it has one, and adds its supplement, which the descriptor may lead to. One that
+ * does not fit it is dropped.
+ */
+enum cdacq_status runtime_read_descriptor(struct target *target, struct runtime *runtime, struct descriptor *descriptor,
+                                          struct contract_descriptor_info *ret, struct cdacq_error *err);
 
 /* Adds a JSON file of the user, which overrides existing items. */
 enum cdacq_status runtime_override_descriptor(const char *path, struct descriptor *descriptor, struct cdacq_error *err);

@@ -1,6 +1,7 @@
 #include "descriptors/runtime_info.h"
 
 #include <elf.h>
+#include <strings.h>
 
 #include "formats/elf_machine.h"
 
@@ -16,12 +17,18 @@ static const struct {
     [ARCHITECTURE_RISCV64] = {"riscv64", EM_RISCV},
 };
 
+/* A global that is a text. NULL if it is a number, or not there. */
+static const char *text_of(const struct descriptor *descriptor, const char *global)
+{
+    const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", global);
+    return item ? item->text : NULL;
+}
+
 enum architecture architecture_find(const struct descriptor *descriptor, unsigned elf_machine)
 {
-    const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", "Architecture");
-    const char *name = item ? item->text : NULL;
+    const char *name = text_of(descriptor, "Architecture");
     for (unsigned i = ARCHITECTURE_UNKNOWN + 1; i < ARCHITECTURE_COUNT; i++)
-        if (name ? strcmp(name, rows[i].name) == 0 : elf_machine == rows[i].elf_machine)
+        if (name ? strcasecmp(name, rows[i].name) == 0 : elf_machine == rows[i].elf_machine)
             return (enum architecture)i;
     return ARCHITECTURE_UNKNOWN;
 }
@@ -33,10 +40,23 @@ unsigned architecture_elf_machine(enum architecture architecture)
 
 const char *operating_system_find(const struct descriptor *descriptor)
 {
-    const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", "OperatingSystem");
-    if (!item || !item->text) /* a number has no text */
+    const char *name = text_of(descriptor, "OperatingSystem");
+    if (!name)
         return NULL;
-    if (strcmp(item->text, "unix") == 0 || strcmp(item->text, "1") == 0)
+    if (strcasecmp(name, "unix") == 0 || strcmp(name, "1") == 0)
         return "unix";
-    return strcmp(item->text, "win") == 0 ? "win" : NULL;
+    return strcasecmp(name, "win") == 0 || strcasecmp(name, "windows") == 0 ? "win" : NULL;
+}
+
+enum runtime_flavor runtime_flavor_find(const struct descriptor *descriptor)
+{
+    const char *name = text_of(descriptor, "RuntimeFlavor");
+    if (name && strcasecmp(name, "coreclr") == 0)
+        return RUNTIME_FLAVOR_CORECLR;
+    return name && strcasecmp(name, "nativeaot") == 0 ? RUNTIME_FLAVOR_NATIVE_AOT : RUNTIME_FLAVOR_UNKNOWN;
+}
+
+const char *product_version_find(const struct descriptor *descriptor)
+{
+    return text_of(descriptor, "RuntimeProductVersionString");
 }

@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "descriptors/runtime_info.h"
+
 /* The runtime's build puts this into every image. */
 static const char mark[] = "@(#)Version ";
 
@@ -78,7 +80,21 @@ void runtime_version_of_path(const char *path, char ret[16])
     copy_release(ret, version);
 }
 
-void runtime_version_find(const struct runtime *runtime, struct runtime_version *ret)
+/* What the runtime itself publishes: "11.0.0", or "11.0.0-rc.2.26502.107". Text of another form is not used. */
+static void take_published(const struct descriptor *descriptor, struct runtime_version *version)
+{
+    static const char characters[] = "0123456789.-+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const char *text = product_version_find(descriptor);
+    size_t major = text ? strspn(text, "0123456789") : 0;
+    if (!major || text[major] != '.' || !isdigit((unsigned char)text[major + 1]) || text[strspn(text, characters)] ||
+        strlen(text) >= sizeof version->version)
+        return;
+    copy_release(version->release, text);
+    snprintf(version->version, sizeof version->version, "%s", text);
+}
+
+void runtime_version_find(const struct runtime *runtime, const struct descriptor *descriptor,
+                          struct runtime_version *ret)
 {
     struct runtime_version version = {0};
     char by_symbols[16] = "", by_path[16] = "", path_version[32] = "";
@@ -97,5 +113,7 @@ void runtime_version_find(const struct runtime *runtime, struct runtime_version 
         memcpy(version.release, by_symbols, sizeof by_symbols);
     if (version.release[0] && !strcmp(by_path, version.release))
         memcpy(version.version, path_version, sizeof path_version);
+    if (descriptor)
+        take_published(descriptor, &version);
     *ret = version;
 }

@@ -47,35 +47,84 @@ static bool is_optional(const struct json *root)
     return json_get(root, "$pointer_data_optional") != NULL;
 }
 
-static bool matches(const struct json *root, const struct image *image, const char *release, struct supplement *ret)
+/* Whether a global's value is an index into the array of pointers. */
+static bool has_indirect_values(const struct json *root)
+{
+    const struct json *globals = json_get(root, "globals");
+    for (const struct json *global = globals ? json_first(globals) : NULL; global; global = json_next(global)) {
+        const struct json *value = json_kind(global) == JSON_ARRAY ? json_first(global) : NULL;
+        if (value && json_kind(value) == JSON_ARRAY)
+            return true;
+    }
+    return false;
+}
+
+/* What a supplement is looked for: the image of a runtime, or else what a runtime publishes. */
+struct wanted {
+    const struct image *image; /* NULL: by the descriptor */
+    const char *release;       /* of an image whose array of pointers may have any size; or NULL */
+    unsigned elf_machine;
+    const struct descriptor *descriptor;
+};
+
+/* Whether the image has the symbols that the file names. */
+static bool matches_image(const struct json *root, const struct json *match, const struct wanted *wanted,
+                          struct supplement *ret)
+{
+    const struct json *symbols = json_get(match, "symbols");
+    char runtime[32];
+    snprintf(runtime, sizeof runtime, ".NET %s", wanted->release ? wanted->release : "");
+    if (!symbols || json_kind(symbols) != JSON_OBJECT)
+        return false;
+    if (wanted->release && (strcmp(ret->runtime, runtime) != 0 || !is_optional(root)))
+        return false;
+    return symbols_match(root, symbols, wanted->image, wanted->release, &ret->missing_pointers);
+}
+
+/* Whether a runtime publishes each of the texts, and a version of the release that the file names. */
+static bool matches_published(const struct json *match, const struct descriptor *descriptor, const char *runtime)
+{
+    static const char prefix[] = ".NET ";
+    const struct json *globals = json_get(match, "globals");
+    const struct descriptor_item *version =
+        descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", "RuntimeProductVersionString");
+    size_t length = strlen(runtime);
+    if (!globals || length <= sizeof prefix - 1 || !version || !version->text)
+        return false;
+    runtime += sizeof prefix - 1;
+    length -= sizeof prefix - 1;
+    if (strncmp(version->text, runtime, length) != 0 || version->text[length] != '.')
+        return false;
+    for (const struct json *global = json_first(globals); global; global = json_next(global)) {
+        const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_GLOBAL, "", json_key(global));
+        if (!item || !item->text || !json_text(global) || strcmp(item->text, json_text(global)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool matches(const struct json *root, const struct wanted *wanted, struct supplement *ret)
 {
     const struct json *match = json_get(root, "$match");
     const struct json *machine = match ? json_get(match, "elf_machine") : NULL;
-    const struct json *symbols = match ? json_get(match, "symbols") : NULL;
-    const char *runtime = json_text(match ? json_get(match, "runtime") : NULL);
     uint64_t number;
-    char wanted[32];
-    snprintf(wanted, sizeof wanted, ".NET %s", release ? release : "");
-    if (!machine || !json_integer(machine, &number) || number != image->machine || !symbols ||
-        json_kind(symbols) != JSON_OBJECT || !runtime)
+    ret->runtime = json_text(match ? json_get(match, "runtime") : NULL);
+    if (!machine || !json_integer(machine, &number) || number != wanted->elf_machine || !ret->runtime)
         return false;
-    if (release && (strcmp(runtime, wanted) != 0 || !is_optional(root)))
-        return false;
-    ret->runtime = runtime;
-    return symbols_match(root, symbols, image, release, &ret->missing_pointers);
+    return wanted->image ? matches_image(root, match, wanted, ret)
+                         : matches_published(match, wanted->descriptor, ret->runtime);
 }
 
-enum cdacq_status supplement_find(const struct image *image, const char *release, struct supplement *ret,
-                                  struct cdacq_error *err)
+static enum cdacq_status search(const struct wanted *wanted, struct supplement *ret, struct cdacq_error *err)
 {
     *ret = (struct supplement){0};
     for (size_t i = 0; i < embedded_descriptor_count; i++) {
         const struct embedded_file *file = &embedded_descriptors[i];
-        struct supplement found = {.name = file->name, .of_other_version = release != NULL};
+        struct supplement found = {.name = file->name};
         enum cdacq_status status = json_parse((const char *)file->data, file->size, file->name, &found.root, err);
         if (status < 0)
             return status;
-        if (matches(found.root, image, release, &found)) {
+        if (matches(found.root, wanted, &found)) {
             *ret = found;
             return CDACQ_OK;
         }
@@ -84,10 +133,40 @@ enum cdacq_status supplement_find(const struct image *image, const char *release
     return CDACQ_OK;
 }
 
+enum cdacq_status supplement_find_published(unsigned elf_machine, const struct descriptor *descriptor,
+                                            struct supplement *ret, struct cdacq_error *err)
+{
+    return search(&(struct wanted){.elf_machine = elf_machine, .descriptor = descriptor}, ret, err);
+}
+
+enum cdacq_status supplement_find(const struct image *image, const char *release, struct supplement *ret,
+                                  struct cdacq_error *err)
+{
+    const struct wanted wanted = {.image = image, .release = release, .elf_machine = image->machine};
+    enum cdacq_status status = search(&wanted, ret, err);
+    if (ret->root)
+        ret->lacks_pointers = release && has_indirect_values(ret->root);
+    return status;
+}
+
 void supplement_deinit(struct supplement *supplement)
 {
     json_free(supplement->root);
     *supplement = (struct supplement){0};
+}
+
+bool supplement_fits(const struct supplement *supplement, const struct descriptor *descriptor)
+{
+    const struct json *types = json_get(json_get(supplement->root, "$match"), "fields");
+    for (const struct json *type = types ? json_first(types) : NULL; type; type = json_next(type))
+        for (const struct json *field = json_first(type); field; field = json_next(field)) {
+            const struct descriptor_item *item =
+                descriptor_find(descriptor, CDACQ_ITEM_FIELD, json_key(type), json_key(field));
+            uint64_t offset;
+            if (!item || !item->has_value || !json_integer(field, &offset) || item->value != offset)
+                return false;
+        }
+    return true;
 }
 
 /* Whether the index is one of the last `count` that were added. */
@@ -138,9 +217,9 @@ enum cdacq_status supplement_add(const struct supplement *supplement, const stru
     CLEANUP_FREE uint64_t *values = NULL;
     struct pointer_data pointer_data = {0};
     char origin[100];
-    if (supplement->of_other_version) {
+    if (supplement->lacks_pointers) {
         pointer_data = (struct pointer_data){.count = POINTER_DATA_MAX, .unknown = true};
-    } else if (symbol && json_text(symbol)) {
+    } else if (symbol && json_text(symbol) && has_indirect_values(supplement->root)) {
         enum cdacq_status status =
             read_pointer_data(supplement, image, json_text(symbol), &values, &pointer_data.count, err);
         pointer_data.unknown =

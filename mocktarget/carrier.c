@@ -24,7 +24,7 @@ static bool part_at(const struct mock *mock, const struct mock_span *span, uint6
     return true;
 }
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     const struct mock *mock = context;
     struct mock_range part;

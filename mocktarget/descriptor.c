@@ -20,7 +20,7 @@ struct pointer_data {
 static const char *declared_type(struct mock *mock, enum mock_field field)
 {
     const char *kind = mock_field_rows[field].kind;
-    if (mock->options.version != MOCK_NET_11)
+    if (!mock->is_net11)
         return kind && mock_random(mock, 2) ? kind : NULL;
     /* Checked builds of .NET 11 declare all types, release builds none. Arrays are declared as pointers. */
     if (!(mock->options.seed & 1))
@@ -59,7 +59,7 @@ static void put_type(struct mock *mock, struct text *json, enum mock_type type)
     const char *separator = "";
     text_printf(json, "\"%s\":{", mock_type_rows[type].name);
     /* Runtimes also state sizes that no reader needs. */
-    if (!mock->size_hidden[type] && (mock_type_rows[type].contract || mock_random(mock, 2))) {
+    if (!mock->size_hidden[type] && (mock->is_net11 || mock_type_rows[type].contract || mock_random(mock, 2))) {
         text_printf(json, "\"!\":%u", mock->sizes[type]);
         separator = ",";
     }
@@ -117,8 +117,12 @@ static void put_globals(struct mock *mock, struct text *json, struct pointer_dat
         [MOCK_UNWIND_RISCV64] = "riscv64", [MOCK_UNWIND_LOONGARCH64] = "loongarch64",
     };
     const char *architecture = mock_is_arm(mock) ? "arm" : names[mock->options.unwind];
-    text_printf(json, ",\"globals\":{\"Architecture\":[\"%s\",\"string\"],\"OperatingSystem\":[\"1\",\"string\"]",
-                architecture);
+    text_printf(json, ",\"globals\":{\"Architecture\":[\"%s\",\"string\"]", architecture);
+    if (!mock->is_net11)
+        text_puts(json, ",\"OperatingSystem\":[\"1\",\"string\"]");
+    for (const struct net11_text *global = net11_strings; mock->is_net11 && global->name; global++)
+        if (strcmp(global->name, "Architecture") != 0 && strcmp(global->name, "RID") != 0)
+            text_printf(json, ",\"%s\":[\"%s\",\"string\"]", global->name, global->text);
     for (int global = 0; global < G_COUNT; global++)
         if (mock->global_set[global])
             put_global(mock, json, global, pointers);
@@ -191,7 +195,7 @@ uint64_t mock_publish(struct mock *mock, const struct mock_publish_options *opti
     options = options ? options : &usual;
     if (mock->published)
         mock_fail(mock, "published twice");
-    unsigned schema = mock->options.version == MOCK_NET_11 && !options->schema ? 2 : options->schema;
+    unsigned schema = mock->is_net11 && !options->schema ? 2 : options->schema;
     text_printf(&json, "{\"version\":%u,\"baseline\":\"empty\",", schema);
     put_types(mock, &json);
     put_globals(mock, &json, &pointers);

@@ -14,7 +14,7 @@ const char *mock_stub_kind(const struct mock *mock, unsigned number)
     static const char *const since_11[] = {"Unknown",        "JumpStub",         "DynamicHelper",   "StubPrecode",
                                            "FixupPrecode",   "VSD_DispatchStub", "VSD_ResolveStub", "VSD_LookupStub",
                                            "VSD_VTableStub", "CallCountingStub", "WrapperStub",     "ShuffleThunk"};
-    bool new = mock->options.version == MOCK_NET_11;
+    bool new = mock->is_net11;
     const char *const *names = new ? since_11 : until_10;
     const char *name = number < (new ? ARRAY_SIZE(since_11) : ARRAY_SIZE(until_10)) ? names[number] : NULL;
     return name ? name : "Unknown";

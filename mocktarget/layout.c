@@ -69,32 +69,33 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
         return mock->sizes[T_CalleeSavedRegisters];
     case F_HelperMethodFrame_MachState:
         return mock->sizes[T_LazyMachState];
-    case F_StgPool_StgPoolSeg:
-        return mock->sizes[T_StgPoolSeg];
-    case F_CMiniMdSchema_m_cRecs:
+    case F_CMiniMdSchema_RecordCounts:
         return MOCK_STORE_TABLES * 4;
-    case F_CMiniMdRW_m_Schema:
+    case F_CMiniMdRW_Schema:
         return mock->sizes[T_CMiniMdSchema];
-    case F_CMiniMdRW_m_TableDefs:
-        return MOCK_STORE_TABLES * mock->sizes[T_CMiniTableDef];
-    case F_CMiniMdRW_m_Tables:
-        return MOCK_STORE_TABLES * mock->sizes[T_StgPool];
-    case F_CMiniMdRW_m_StringHeap:
-    case F_CMiniMdRW_m_BlobHeap:
-    case F_CMiniMdRW_m_GuidHeap:
+    case F_CMiniMdRW_Tables:
+        return MOCK_STORE_TABLES * mock->sizes[T_TableRW];
+    case F_CMiniMdRW_StringHeap:
+    case F_CMiniMdRW_BlobHeap:
+    case F_CMiniMdRW_GuidHeap:
         return mock->sizes[T_StgPool];
+    case F_CLiteWeightStgdbRW_MiniMd:
+        return mock->sizes[T_CMiniMdRW];
+    case F_StressMsg_Header:
+        return MOCK_STRESS_HEADER;
     case F_Module_TypeDefToMethodTableMap:
     case F_Module_MethodDefToDescMap:
     case F_Module_FieldDefToDescMap:
     case F_Module_TypeRefToMethodTableMap:
     case F_Module_MemberRefToDescMap:
+    case F_Module_MethodDefToILCodeVersioningStateMap:
         return mock->sizes[T_ModuleLookupMap];
     default:
         return 0;
     }
 }
 
-/* Types whose objects begin with an object of another type. */
+/* Of types whose objects begin with an object of another type, or with what no field describes. */
 static uint32_t base_size(const struct mock *mock, enum mock_type type)
 {
     switch ((int)type) {
@@ -109,8 +110,17 @@ static uint32_t base_size(const struct mock *mock, enum mock_type type)
     case T_ParamTypeDesc:
     case T_TypeVarTypeDesc:
         return mock->sizes[T_TypeDesc];
+    case T_NonVtableSlot: /* which has no fields, as the next two */
+    case T_NativeCodeSlot:
+        return mock->word;
+    case T_MethodImpl:
+        return 2 * mock->word;
     case T_InterpreterPrecodeData: /* the type is at the same offset in both */
         return mock->sizes[T_StubPrecodeData];
+    case T_TableRW:
+        return mock->sizes[T_StgPool];
+    case T_StressMsgHeader: /* which has no fields; arguments follow */
+        return mock->sizes[T_StressMsg];
     case T_Frame: /* begins with what identifies its kind */
         return mock->word;
     case T_InlinedCallFrame:
@@ -173,9 +183,47 @@ static bool is_absent_of_heaps(bool cold_jit_code, enum mock_field field)
     }
 }
 
+/*
+ * What builds of .NET 11 have that is not 11.0.0 for linux-x64: those of other architectures, and with an option, those
+ * with cold JIT code or with an interpreter. Source: src/coreclr/vm/datadescriptor/datadescriptor.inc.
+ */
+static bool is_of_another_build(const struct mock *mock, enum mock_field field)
+{
+    bool is_x64 = mock->word == 8 && mock->options.unwind == MOCK_UNWIND_END_ADDRESS;
+    switch ((int)mock_field_rows[field].type) {
+    case T_CalleeSavedRegisters:
+    case T_UnwindInfo:
+        return !is_x64;
+    case T_InterpreterRealCodeHeader:
+    case T_InterpreterPrecodeData:
+    case T_InterpByteCodeStart:
+    case T_InterpMethod:
+    case T_PortableEntryPoint:
+        return mock->options.interpreter;
+    default:
+        break;
+    }
+    switch ((int)field) {
+    case F_InlinedCallFrame_SPAfterProlog:
+        return mock->options.unwind == MOCK_UNWIND_HEADER && mock->word == 4; /* arm */
+    case F_CodeHeapListNode_BottomEndAddress:
+    case F_CodeHeapListNode_TopStartAddress:
+    case F_RealCodeHeader_ColdCodeHeader:
+        return mock->options.cold_jit_code;
+    case F_PrecodeMachineDescriptor_InterpreterPrecodeType:
+    case F_PrecodeMachineDescriptor_DynamicHelperPrecodeType:
+        return mock->options.interpreter;
+    default:
+        return false;
+    }
+}
+
 /* Fields that the target's architecture or version of a contract lacks. */
 static bool is_absent(const struct mock *mock, enum mock_field field)
 {
+    uint64_t offset;
+    if (mock->is_net11 && !net11_field(mock_field_rows[field].name, &offset) && !is_of_another_build(mock, field))
+        return true;
     if (is_absent_of_heaps(mock->options.cold_jit_code, field))
         return true;
     if (is_absent_of_precodes(mock->options.precode_version, field))
@@ -214,26 +262,50 @@ static size_t order_fields(struct mock *mock, enum mock_type type, enum mock_fie
     return count;
 }
 
+/* Puts the fields of a type where .NET 11.0.0 has them. Returns the end of the last one, or of the type. */
+static uint64_t lay_out_as_11(struct mock *mock, enum mock_type type, const enum mock_field *fields, size_t count)
+{
+    uint64_t end = base_size(mock, type), size = 0, offset;
+    for (size_t i = 0; i < count; i++) {
+        unsigned width = width_of(mock, mock_field_rows[fields[i]].kind);
+        if (!net11_field(mock_field_rows[fields[i]].name, &offset))
+            continue;
+        mock->fields[fields[i]] = (struct mock_slot){(uint32_t)offset, (uint8_t)width, true, false};
+        end = MAX(end, offset + (width ? width : inline_size(mock, fields[i])));
+    }
+    bool has_size = net11_type(mock_type_rows[type].name, &size) && size;
+    return has_size ? MAX(end, size) : align_up(end, mock->word);
+}
+
 static void lay_out(struct mock *mock, enum mock_type type)
 {
     enum mock_field fields[F_COUNT];
     size_t count = order_fields(mock, type, fields);
     uint64_t end = base_size(mock, type), alignment = 1;
+    if (mock->has_net11_offsets) {
+        end = lay_out_as_11(mock, type, fields, count);
+    }
     for (size_t i = 0; i < count; i++) {
+        if (mock->fields[fields[i]].present) /* .NET 11.0.0 has it */
+            continue;
         unsigned width = width_of(mock, mock_field_rows[fields[i]].kind);
         uint64_t natural = width ? MIN(width, mock->word) : type == T_DynamicMetadata ? 1 : 4;
         if (!width && !is_array_at_end(mock, fields[i]))
             natural = mock->word;
         alignment = MAX(alignment, natural);
-        /* GenericsDictInfo must fit one word, which precedes the dictionaries. */
-        uint64_t padding = type == T_GenericsDictInfo ? 0 : natural * mock_random(mock, 3);
+        /* GenericsDictInfo must fit one word, which precedes the dictionaries. A StressMsg begins with its header. */
+        bool is_dense = type == T_GenericsDictInfo || type == T_StressMsg;
+        uint64_t padding = is_dense ? 0 : natural * mock_random(mock, 3);
         end = align_up(end + padding, natural);
         mock->fields[fields[i]] = (struct mock_slot){(uint32_t)end, (uint8_t)width, true, false};
         end += width ? width : inline_size(mock, fields[i]);
     }
-    end += alignment * mock_random(mock, 3);
+    if (!mock->has_net11_offsets)
+        end += alignment * mock_random(mock, 3);
     if (type == T_MethodDescChunk || type == T_MethodDesc)
         alignment = MAX(alignment, (uint64_t)8); /* MethodDescAlignment */
+    if (type == T_StressMsgHeader)
+        alignment = 8; /* of messages */
     mock->sizes[type] = (uint32_t)align_up(MAX(end, (uint64_t)1), alignment);
 }
 
@@ -277,6 +349,12 @@ void mock_put(struct mock *mock, uint64_t object, enum mock_field field, uint64_
     uint64_t address = mock_address_of(mock, object, field);
     if (address)
         mock_write_uint(mock, address, mock->fields[field].width, value);
+}
+
+void mock_put_optional(struct mock *mock, uint64_t object, enum mock_field field, uint64_t value)
+{
+    if (mock->fields[field].present)
+        mock_put(mock, object, field, value);
 }
 
 uint64_t mock_fetch(struct mock *mock, uint64_t object, enum mock_field field)
@@ -328,10 +406,26 @@ uint32_t mock_size_of(struct mock *mock, const char *type)
     return found < 0 ? (uint32_t)mock_fail(mock, "no type %s", type) : mock->sizes[found];
 }
 
+unsigned mock_pointer_size(const struct mock *mock)
+{
+    return mock->word;
+}
+
+/* Whether this release publishes a global; another build of .NET 11 has those of an interpreter. */
+static bool has_global(const struct mock *mock, enum mock_global global)
+{
+    uint64_t value;
+    const char *name = mock_global_rows[global].name;
+    bool is_of_interpreter =
+        (int)global == G_InterpreterJitManagerAddress || (int)global == G_FeaturePortableEntrypoints;
+    return !mock->is_net11 || net11_number(name, &value) || net11_pointer(name) ||
+           (is_of_interpreter && mock->options.interpreter);
+}
+
 void mock_global(struct mock *mock, const char *name, uint64_t value)
 {
     int found = find_row(mock_global_rows, G_COUNT, name);
-    if (found < 0) {
+    if (found < 0 || !has_global(mock, found)) {
         mock_fail(mock, "no global %s", name);
         return;
     }

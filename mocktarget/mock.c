@@ -25,7 +25,8 @@ static void set_globals(struct mock *mock)
     mock_global(mock, "StubCodeBlockLast", 0xf);
     mock_global(mock, "HashMapSlotsPerBucket", mock->options.hash_slots);
     mock_global(mock, "HashMapValueMask", value_mask);
-    mock_global(mock, "GCInfoVersion", 4);
+    if (!mock->is_net11)
+        mock_global(mock, "GCInfoVersion", 4);
     mock_global(mock, "MethodDescTokenRemainderBitCount", 12);
     mock_global(mock, "MethodDescAlignment", 8);
     mock_global(mock, "ExecutionManagerCodeRangeMapAddress", mock->map);
@@ -33,25 +34,56 @@ static void set_globals(struct mock *mock)
         mock_global(mock, "FeatureEHFunclets", 0);
 }
 
+/* What the runtime publishes besides: numbers, and addresses of variables that it has not set yet. */
+static void set_globals_of_11(struct mock *mock)
+{
+    uint64_t value;
+    for (int global = 0; global < G_COUNT; global++) {
+        const char *name = mock_global_rows[global].name;
+        if (mock->global_set[global])
+            continue;
+        if (net11_number(name, &value))
+            mock_global(mock, name, value);
+        else if (net11_pointer(name))
+            mock_global(mock, name, mock_alloc(mock, mock->word, mock->word));
+    }
+}
+
 static void set_contracts(struct mock *mock)
 {
     static const char *const names[] = {"ExecutionManager", "PlatformMetadata", "RuntimeTypeSystem", "Loader",
                                         "EcmaMetadata",     "PrecodeStubs",     "CodeVersions"};
-    bool new = mock->options.version == MOCK_NET_11;
+    for (const struct net11_text *contract = net11_contracts; mock->is_net11 && contract->name; contract++)
+        mock_contract(mock, contract->name, contract->text);
+    if (mock->is_net11)
+        return;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        mock_contract(mock, names[i], new ? "c1" : "1");
-    if (!new && mock->options.version == 2)
+        mock_contract(mock, names[i], "1");
+    if (mock->options.version == 2)
         mock_contract(mock, "ExecutionManager", "2");
-    if (!new)
-        mock_contract(mock, "PrecodeStubs", (const char *const[]){"1", "2", "3"}[mock->options.precode_version - 1]);
+    mock_contract(mock, "PrecodeStubs", (const char *const[]){"1", "2", "3"}[mock->options.precode_version - 1]);
+}
+
+static bool has_fields(const struct mock *mock, enum mock_type type)
+{
+    for (int field = 0; field < F_COUNT; field++)
+        if (mock_field_rows[field].type == type && mock->fields[field].present)
+            return true;
+    return false;
 }
 
 /* Names in layout.def that only other releases have. */
-static void hide_older_names(struct mock *mock)
+static void hide_other_names(struct mock *mock)
 {
-    static const char *const names[] = {"Module.DynamicMetadataSBuffer", "SBuffer", "MethodTable.TypeDefRid"};
-    for (size_t i = 0; i < ARRAY_SIZE(names) && mock->options.version == MOCK_NET_11; i++)
-        mock_hide(mock, names[i]);
+    static const char *const since_11[] = {"AsyncMethodData", "AuxiliarySymbolInfo"};
+    uint64_t size;
+    for (size_t i = 0; !mock->is_net11 && i < ARRAY_SIZE(since_11); i++)
+        mock_hide(mock, since_11[i]);
+    for (int type = 0; mock->is_net11 && type < T_COUNT; type++) {
+        bool is_published = net11_type(mock_type_rows[type].name, &size);
+        mock->type_hidden[type] = !is_published && !has_fields(mock, type);
+        mock->size_hidden[type] = is_published && !size;
+    }
 }
 
 struct mock *mock_create(const struct mock_options *options)
@@ -71,8 +103,9 @@ struct mock *mock_create(const struct mock_options *options)
         known.base = known.pointer_size == 4 ? 0x10000000 : UINT64_C(0x7f0010000000);
     if ((known.pointer_size != 4 && known.pointer_size != 8) || known.precode_version > 3 ||
         (known.version > 2 && known.version != MOCK_NET_11) ||
+        (known.version == MOCK_NET_11 && known.precode_version != 3) ||
         (known.unwind >= MOCK_UNWIND_RISCV64 && known.pointer_size == 4) ||
-        (known.no_funclets && known.unwind != MOCK_UNWIND_FUNCTION_LENGTH))
+        (known.no_funclets && (known.unwind != MOCK_UNWIND_FUNCTION_LENGTH || known.version == MOCK_NET_11)))
         return NULL;
     struct mock *mock = calloc(1, sizeof *mock);
     if (!mock)
@@ -81,13 +114,19 @@ struct mock *mock_create(const struct mock_options *options)
     mock->word = known.pointer_size;
     mock->big = known.big_endian;
     mock->random = known.seed;
+    mock->is_net11 = known.version == MOCK_NET_11;
+    bool is_another_build = known.interpreter || known.cold_jit_code || known.hash_slots != 4;
+    mock->has_net11_offsets = mock->is_net11 && known.pointer_size == 8 && !known.big_endian && !is_another_build &&
+                              known.unwind == MOCK_UNWIND_END_ADDRESS && !(known.seed & 1);
     mock->next = align_up(known.base, 4096);
     mock_layout(mock);
     mock->map = mock_object(mock, T_RangeSectionMap, mock->word);
     mock->jit_manager = mock_new_manager(mock, "EEJitManagerAddress");
     set_globals(mock);
     set_contracts(mock);
-    hide_older_names(mock);
+    hide_other_names(mock);
+    if (mock->is_net11)
+        set_globals_of_11(mock);
     uint64_t platform = mock_object(mock, T_PlatformMetadata, 0);
     mock_put(mock, platform, F_PlatformMetadata_CodePointerFlags, known.code_pointer_flags);
     mock_global(mock, "PlatformMetadata", platform);

@@ -59,11 +59,12 @@ struct mock_fragments {
 };
 
 enum {
-    MOCK_CONTRACT_MAX = 16,
+    MOCK_CONTRACT_MAX = 48,
     MOCK_SUB_DESCRIPTOR_MAX = 4,
     MOCK_PRECODE_CODE = 24,
     MOCK_STORE_TABLES = 45, /* of read-write metadata */
     MOCK_CONTEXT = 0x4d0,
+    MOCK_STRESS_HEADER = 16,
     MOCK_BLOCK_RANGES = 10
 };
 
@@ -94,6 +95,8 @@ struct mock {
     struct mock_options options;
     unsigned word; /* bytes of a pointer */
     bool big, failed;
+    bool is_net11;
+    bool has_net11_offsets; /* its layouts are those of .NET 11.0.0 for linux-x64 */
     char error[240];
     uint64_t random;
 
@@ -169,6 +172,24 @@ uint64_t mock_fetch(struct mock *mock, uint64_t object, enum mock_field field);
 /* The address of a field. 0, and the mock fails, if this layout lacks it. */
 uint64_t mock_address_of(struct mock *mock, uint64_t object, enum mock_field field);
 
+/* The same for a field that not every release has: nothing is written where this layout lacks it. */
+void mock_put_optional(struct mock *mock, uint64_t object, enum mock_field field, uint64_t value);
+
+/* ---- .NET 11 ---- */
+
+/* Whether .NET 11.0.0 for linux-x64 publishes a name; a size of 0 is not published. A field is "RangeSection.Flags". */
+bool net11_field(const char *name, uint64_t *ret_offset);
+bool net11_type(const char *name, uint64_t *ret_size);
+bool net11_number(const char *name, uint64_t *ret);
+bool net11_pointer(const char *name);
+
+struct net11_text {
+    const char *name, *text; /* NULL: the end of a list */
+};
+
+/* Globals that are strings; and contracts with their versions. */
+extern const struct net11_text net11_strings[], net11_contracts[];
+
 /* ---- Code ---- */
 
 /* Whether the architecture is 32-bit arm. */
@@ -184,7 +205,7 @@ uint64_t mock_unwind_write(struct mock *mock, uint64_t unwind, uint64_t length, 
 
 enum { MOCK_GC_INFO_SIZE = 16 };
 
-/* Writes the head of GC info of version 2 to 4 for code of that length. */
+/* Writes the head of GC info of version 2 to 5 for code of that length. */
 /* Makes the unwind data at `unwind` that of a fragment, on arm64. */
 void mock_unwind_make_fragment(struct mock *mock, uint64_t unwind);
 void mock_gc_info_write(struct mock *mock, uint64_t address, uint64_t code_length, unsigned version);

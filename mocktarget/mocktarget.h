@@ -54,10 +54,12 @@ enum mock_unwind {
 };
 
 /*
- * What .NET 11 publishes: schema 2, whose contracts start again at version "c1"; the names and declared types of its
- * datadescriptor.inc; different numbers of stub kinds. Its nibble maps are those of version 2.
+ * What .NET 11.0.0 for linux-x64 publishes: schema 2, whose contracts start again at version "c1"; its names, numbers
+ * and contract versions, and no others; different numbers of stub kinds. Its nibble maps are those of version 2. A mock
+ * of x64 with an even seed has the runtime's offsets and sizes, too, unless an option makes it another build.
  */
 enum { MOCK_NET_11 = 11 };
+#define MOCK_NET_11_VERSION "11.0.0" /* what it says of itself */
 
 struct mock_options {
     unsigned pointer_size; /* 4 or 8; 0 is 8 */
@@ -72,7 +74,8 @@ struct mock_options {
     size_t span_size;            /* spans of memory have at most that many bytes; 0: no bound */
     bool no_funclets;            /* as x86 before .NET 10: FeatureEHFunclets 0; only with FUNCTION_LENGTH */
     unsigned hash_slots;         /* HashMapSlotsPerBucket; 0 is 4 */
-    bool cold_jit_code;          /* the JIT can split methods: heaps have BottomEndAddress and TopStartAddress */
+    bool interpreter;   /* of .NET 11: a build with an interpreter and portable entry points, which that one is not */
+    bool cold_jit_code; /* the JIT can split methods: heaps have BottomEndAddress and TopStartAddress */
 };
 
 /* NULL when out of memory or an option is not valid. */
@@ -125,6 +128,9 @@ void mock_set(struct mock *mock, uint64_t address, const char *field, uint64_t v
 uint64_t mock_get(struct mock *mock, uint64_t address, const char *field);
 uint32_t mock_offset_of(struct mock *mock, const char *field);
 uint32_t mock_size_of(struct mock *mock, const char *type);
+
+/* Bytes of a pointer. */
+unsigned mock_pointer_size(const struct mock *mock);
 
 /* ---- The descriptor ---------------------------------------------------------------------------------------------- */
 
@@ -395,6 +401,7 @@ struct mock_r2r_method {
     const struct mock_clause *clauses;
     size_t clause_count;
     bool no_debug_info;
+    bool resumption_stub; /* a cell of the import sections is for it; the image needs a header */
 };
 
 /* Adds a method after the last one; returns its number. Everything is copied. */
@@ -489,6 +496,13 @@ uint64_t mock_method_descs(struct mock *mock, uint64_t method_table, uint32_t ri
 /* A MethodDesc with `count` type arguments for the method. */
 uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,
                                        const uint64_t *arguments, size_t count);
+
+/*
+ * A MethodDesc of .NET 11 with AsyncMethodData, whose `flags` are the runtime's (AsyncMethodFlags). With a `count`, it
+ * has type arguments for the method.
+ */
+uint64_t mock_async_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid, const uint64_t *arguments,
+                                size_t count, uint32_t flags);
 
 /*
  * Gives a method another version of its code, compiled for a tier by the runtime's number; `code` is a code pointer.

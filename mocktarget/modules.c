@@ -6,7 +6,7 @@
 
 #include "mocktarget/mock.h"
 
-enum { LAYOUT_MAPPED = 1, FLAT_TEXT = MOCK_PE_HEADERS, MAPPED_TEXT = 0x2000 };
+enum { LAYOUT_MAPPED = 1, FLAT_TEXT = MOCK_PE_HEADERS, MAPPED_TEXT = 0x2000, OPTIMIZATION_ALLOWED = 0x800 };
 
 /* ---- PE images: little-endian on every target ---- */
 
@@ -89,6 +89,7 @@ uint64_t mock_module_object(struct mock *mock, const char *path)
     uint64_t text = put_utf16(mock, path);
     mock_put(mock, module, F_Module_Path, text);
     mock_put(mock, module, F_Module_DynamicILBlobTable, 0);
+    mock_put(mock, module, F_Module_Flags, OPTIMIZATION_ALLOWED);
     return module;
 }
 
@@ -101,7 +102,7 @@ void mock_module_place(struct mock *mock, uint64_t module, uint64_t base, uint32
     mock_put(mock, layout, F_PEImageLayout_Flags, (flat ? 0x172 : 6 | LAYOUT_MAPPED));
     mock_put(mock, image, F_PEImage_LoadedImageLayout, layout);
     mock_put(mock, assembly, F_PEAssembly_PEImage, image);
-    mock_put(mock, assembly, F_PEAssembly_m_MDImportIsRW_Debugger_Use_Only, 0);
+    mock_put(mock, assembly, F_PEAssembly_MDImportIsRW, 0);
     mock_put(mock, module, F_Module_PEAssembly, assembly);
     mock_put(mock, module, F_Module_Base, base);
 }
@@ -138,7 +139,7 @@ uint64_t mock_method_table(struct mock *mock, uint64_t module, uint32_t typedef_
     uint64_t table = mock_object(mock, T_MethodTable, 0);
     mock_put(mock, table, F_MethodTable_Module, module);
     mock_put(mock, table, F_MethodTable_MTFlags2, (uint64_t)typedef_rid << 8 | mock_random(mock, 256));
-    mock_put(mock, table, F_MethodTable_TypeDefRid, typedef_rid);
+    mock_put_optional(mock, table, F_MethodTable_TypeDefRid, typedef_rid);
     mock_put(mock, table, F_MethodTable_BaseSize, 0x18);
     return table;
 }
@@ -232,16 +233,47 @@ uint64_t mock_type_desc(struct mock *mock, uint8_t element_type, uint64_t argume
     return desc | 2;
 }
 
-uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,
-                                       const uint64_t *arguments, size_t count)
+/* A MethodDesc alone in its chunk, with `extra` bytes after it. With a `count`, it has type arguments. */
+static uint64_t new_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid, const uint64_t *arguments,
+                                size_t count, uint64_t flags, uint64_t extra)
 {
     enum { CLASSIFICATION_INSTANTIATED = 5 };
     unsigned bits = (unsigned)mock->globals[G_MethodDescTokenRemainderBitCount];
-    uint64_t desc = new_chunk(mock, method_table, rid >> bits, 1, mock->sizes[T_InstantiatedMethodDesc]);
-    put_method_desc(mock, desc, rid & ((1u << bits) - 1), CLASSIFICATION_INSTANTIATED);
-    mock_put(mock, desc, F_InstantiatedMethodDesc_PerInstInfo, write_handles(mock, arguments, count));
-    mock_put(mock, desc, F_InstantiatedMethodDesc_NumGenericArgs, count);
-    mock_put(mock, desc, F_InstantiatedMethodDesc_Flags2, 2 + mock_random(mock, 2)); /* unshared, or shared */
+    uint64_t size = mock->sizes[count ? T_InstantiatedMethodDesc : T_MethodDesc];
+    uint64_t desc = new_chunk(mock, method_table, rid >> bits, 1, size + extra);
+    put_method_desc(mock, desc, rid & ((1u << bits) - 1), flags | (count ? CLASSIFICATION_INSTANTIATED : 0));
+    if (count) {
+        mock_put(mock, desc, F_InstantiatedMethodDesc_PerInstInfo, write_handles(mock, arguments, count));
+        mock_put(mock, desc, F_InstantiatedMethodDesc_NumGenericArgs, count);
+        mock_put(mock, desc, F_InstantiatedMethodDesc_Flags2, 2 + mock_random(mock, 2)); /* unshared, or shared */
+    }
+    return mock->failed ? 0 : desc;
+}
+
+uint64_t mock_instantiated_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid,
+                                       const uint64_t *arguments, size_t count)
+{
+    return new_method_desc(mock, method_table, rid, arguments, count, 0, 0);
+}
+
+uint64_t mock_async_method_desc(struct mock *mock, uint64_t method_table, uint32_t rid, const uint64_t *arguments,
+                                size_t count, uint32_t flags)
+{
+    enum { HAS_ASYNC_METHOD_DATA = 0x40, SLOTS = 3 };
+    static const struct {
+        enum mock_type type;
+        unsigned flag;
+    } slots[SLOTS] = {{T_NonVtableSlot, 0x08}, {T_MethodImpl, 0x10}, {T_NativeCodeSlot, 0x20}};
+    uint64_t has = HAS_ASYNC_METHOD_DATA, size = 0;
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (mock_random(mock, 2)) {
+            has |= slots[i].flag;
+            size += mock->sizes[slots[i].type];
+        }
+    uint64_t desc =
+        new_method_desc(mock, method_table, rid, arguments, count, has, size + mock->sizes[T_AsyncMethodData]);
+    uint64_t data = desc + mock->sizes[count ? T_InstantiatedMethodDesc : T_MethodDesc] + size;
+    mock_put(mock, data, F_AsyncMethodData_Flags, flags);
     return mock->failed ? 0 : desc;
 }
 

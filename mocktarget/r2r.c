@@ -53,6 +53,40 @@ static size_t write_exceptions(struct mock *mock, const struct mock_r2r *r2r)
     return (size_t)(entry + mock->sizes[T_ExceptionLookupTableEntry] - (r2r->begin + plan->exceptions));
 }
 
+/* Writes a cell's signature: its kind and a number. Returns where the next one begins. */
+static uint32_t write_signature(struct mock *mock, const struct mock_r2r *r2r, uint64_t entry, uint32_t at,
+                                unsigned kind, uint64_t number)
+{
+    mock_write_uint(mock, entry, 4, at);
+    mock_write_uint(mock, r2r->begin + at, 1, kind);
+    mock_write_uint(mock, r2r->begin + at + 1, 4, number);
+    return at + R2R_SIGNATURE;
+}
+
+/* An import section of strings, and one of several kinds, which has the resumption stubs. */
+static void write_imports(struct mock *mock, const struct mock_r2r *r2r)
+{
+    enum { TYPE_UNKNOWN = 0, TYPE_STRING = 3, FIXUP_TYPE = 0x07, FIXUP_STRING = 0x1b, FIXUP_RESUMPTION_STUB = 0x38 };
+    const struct mock_r2r_plan *plan = r2r->plan;
+    uint32_t cells[R2R_IMPORT_SECTIONS] = {1, 1 + (uint32_t)plan->resumption_stub_count};
+    uint32_t signatures = plan->imports + R2R_IMPORT_SECTIONS * R2R_IMPORT_SECTION;
+    uint32_t at = signatures + (R2R_OTHER_CELLS + (uint32_t)plan->resumption_stub_count) * 4;
+    for (uint32_t i = 0, entries = signatures; i < R2R_IMPORT_SECTIONS; entries += cells[i++] * 4) {
+        uint64_t section = r2r->begin + plan->imports + (uint64_t)i * R2R_IMPORT_SECTION;
+        mock_write_uint(mock, section + 4, 4, cells[i] * mock->word);
+        mock_write_uint(mock, section + 8, 2, 0);
+        mock_write_uint(mock, section + 10, 1, i ? TYPE_UNKNOWN : TYPE_STRING);
+        mock_write_uint(mock, section + 11, 1, mock->word);
+        mock_write_uint(mock, section + 12, 4, entries);
+    }
+    uint64_t entry = r2r->begin + signatures;
+    at = write_signature(mock, r2r, entry, at, FIXUP_STRING, FIXUP_RESUMPTION_STUB);
+    at = write_signature(mock, r2r, entry += 4, at, FIXUP_TYPE, FIXUP_RESUMPTION_STUB);
+    for (size_t i = 0; i < plan->methods.count; i++)
+        if (plan->methods.items[i].spec.resumption_stub)
+            at = write_signature(mock, r2r, entry += 4, at, FIXUP_RESUMPTION_STUB, plan->methods.items[i].start);
+}
+
 /* The runtime stores a pointer to the directory of a section. */
 static void write_directory(struct mock *mock, const struct mock_r2r *r2r, enum mock_field field, uint32_t rva,
                             size_t size)
@@ -89,16 +123,22 @@ static void write_header(struct mock *mock, struct mock_r2r *r2r)
         mock_write(mock, r2r->instances, plan->instances.data, plan->instances.size);
         write_section(mock, sections, &count, 109, plan->instances_at, plan->instances.size);
     }
+    if (plan->resumption_stub_count) {
+        write_imports(mock, r2r);
+        write_section(mock, sections, &count, 101, plan->imports, R2R_IMPORT_SECTIONS * R2R_IMPORT_SECTION);
+    }
     mock_write(mock, r2r->begin + plan->debug_info_at, plan->debug_info.data, plan->debug_info.size);
     write_section(mock, sections, &count, 104, plan->exceptions, write_exceptions(mock, r2r));
     write_section(mock, sections, &count, 105, plan->debug_info_at, plan->debug_info.size);
     mock_write_uint(mock, r2r->header + 12, 4, count);
 }
 
-/* .NET 8, 9, and 10 and later. */
-static unsigned gc_info_version(const struct mock_r2r_options *options)
+/* .NET 8, 9, 10 and 11; later formats have the runtime's version. */
+static unsigned gc_info_version(const struct mock *mock, const struct mock_r2r_options *options)
 {
-    return options->major >= 11 ? 4 : options->major == 9 && options->minor < 2 ? 2 : 3;
+    if (options->major > 26)
+        return (unsigned)mock->globals[G_GCInfoVersion];
+    return options->major >= 21 ? 5 : options->major >= 11 ? 4 : options->major == 9 && options->minor < 2 ? 2 : 3;
 }
 
 /* A function's RUNTIME_FUNCTION, unwind data and expected answer; the GC info of the method follows its first one. */
@@ -109,7 +149,7 @@ static void write_function(struct mock *mock, const struct mock_r2r *r2r, uint32
     uint64_t unwind = r2r->plan->unwind + number * (mock_unwind_size(mock) + MOCK_GC_INFO_SIZE);
     uint64_t behind = mock_unwind_write(mock, r2r->begin + unwind, size, expected->cold && !expected->funclet);
     if (r2r->begin + begin == expected->method) {
-        unsigned version = gc_info_version(&r2r->plan->options);
+        unsigned version = gc_info_version(mock, &r2r->plan->options);
         mock_gc_info_write(mock, behind, expected->hot_size + expected->cold_size, version);
         expected->gc_info = behind;
         expected->gc_info_version = version;

@@ -63,6 +63,7 @@ size_t mock_r2r_method(struct mock_r2r *r2r, const struct mock_r2r_method *metho
     }
     r2r->plan->method_with_clauses_count += method->clause_count != 0;
     r2r->plan->clause_count += method->clause_count;
+    r2r->plan->resumption_stub_count += method->resumption_stub;
     r2r->plan->hot_count += (uint32_t)method->hot_count;
     r2r->plan->cold_count += (uint32_t)method->cold_count;
     return r2r->plan->methods.count - 1;
@@ -237,6 +238,9 @@ static void place_tables(struct mock *mock, struct mock_r2r *r2r)
     plan->exceptions = reserve(
         &at, (plan->method_with_clauses_count + R2R_SENTINEL_COUNT) * mock->sizes[T_ExceptionLookupTableEntry], 4);
     plan->clauses = reserve(&at, plan->clause_count * mock_clause_size(mock, true), 4);
+    uint64_t cells = R2R_OTHER_CELLS + plan->resumption_stub_count;
+    uint64_t imports = R2R_IMPORT_SECTIONS * R2R_IMPORT_SECTION + cells * (4 + R2R_SIGNATURE);
+    plan->imports = reserve(&at, plan->resumption_stub_count ? imports : 0, 4);
     plan->functions = reserve(&at, (uint64_t)functions * mock->sizes[T_RuntimeFunction], 4);
     /* Real images do not align this table. */
     plan->map = reserve(&at, 8 * plan->methods.count + 1, 1) + (uint32_t)mock_random(mock, 2);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "descriptors/runtime_info.h"
+#include "descriptors/runtime_version.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
 
@@ -127,8 +128,9 @@ END_TEST
 START_TEST(operating_systems)
 {
     static const char *const cases[][2] = {
-        {"\"unix\"", "unix"},  {"\"1\"", "unix"}, {"[\"win\",\"string\"]", "win"}, {"\"other\"", NULL},
-        {"\"unknown\"", NULL}, {"1", NULL},       {"[7,\"uint32\"]", NULL},        {"[[0],\"uint32\"]", NULL},
+        {"\"unix\"", "unix"},  {"\"1\"", "unix"},  {"[\"win\",\"string\"]", "win"}, {"\"other\"", NULL},
+        {"\"unknown\"", NULL}, {"1", NULL},        {"[7,\"uint32\"]", NULL},        {"[[0],\"uint32\"]", NULL},
+        {"\"Unix\"", "unix"},  {"\"WIN\"", "win"}, {"\"Windows\"", "win"},          {"\"Apple\"", NULL},
     };
     const uint64_t values[] = {1};
     ck_assert_ptr_null(operating_system_find(&descriptor));
@@ -140,6 +142,61 @@ START_TEST(operating_systems)
         ck_assert_pstr_eq(operating_system_find(&descriptor), cases[i][1]);
         teardown();
         setup();
+    }
+}
+END_TEST
+
+/* As .NET 11 spells them, in another case, and what is neither. */
+START_TEST(runtime_flavors)
+{
+    static const struct {
+        const char *json;
+        enum runtime_flavor flavor;
+    } cases[] = {
+        {"[\"Coreclr\",\"string\"]", RUNTIME_FLAVOR_CORECLR},
+        {"[\"NativeAot\",\"string\"]", RUNTIME_FLAVOR_NATIVE_AOT},
+        {"\"nativeaot\"", RUNTIME_FLAVOR_NATIVE_AOT},
+        {"\"mono\"", RUNTIME_FLAVOR_UNKNOWN},
+        {"\"\"", RUNTIME_FLAVOR_UNKNOWN},
+        {"1", RUNTIME_FLAVOR_UNKNOWN},
+    };
+    ck_assert_int_eq(runtime_flavor_find(&descriptor), RUNTIME_FLAVOR_UNKNOWN);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"globals\":{\"RuntimeFlavor\":%s}}", cases[i].json);
+        add(text, "runtime", MERGE_OVERRIDE);
+        ck_assert_int_eq(runtime_flavor_find(&descriptor), cases[i].flavor);
+    }
+}
+END_TEST
+
+/* What the descriptor publishes wins over what the image and its folder say, unless it is no version. */
+START_TEST(published_versions)
+{
+    static const char *const cases[][3] = {
+        {"[\"11.0.0\",\"string\"]", "11.0", "11.0.0"},
+        {"\"12.0.3\"", "12.0", "12.0.3"},
+        {"\"11.0.0-rc.2.26502.107\"", "11.0", "11.0.0-rc.2.26502.107"},
+        {"\"11.0\"", "11.0", "11.0"},
+        {"\"11\"", "", ""},
+        {"\"\"", "", ""},
+        {"\"v11.0.0\"", "", ""},
+        {"\"11.0.0 \\u001b[31m\"", "", ""},
+        {"\"11..0\"", "", ""},
+        {"\"11.0.0-0123456789012345678901234567890123456789\"", "", ""},
+        {"11", "", ""},
+    };
+    struct runtime runtime = {0};
+    struct runtime_version version;
+    runtime_version_find(&runtime, NULL, &version);
+    ck_assert_str_eq(version.version, "");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"globals\":{\"RuntimeProductVersionString\":%s}}", cases[i][0]);
+        add(text, "runtime", MERGE_OVERRIDE);
+        runtime_version_find(&runtime, &descriptor, &version);
+        ck_assert_str_eq(version.release, cases[i][1]);
+        ck_assert_str_eq(version.version, cases[i][2]);
     }
 }
 END_TEST
@@ -641,6 +698,8 @@ static Suite *suite(void)
         nothing_is_in_an_empty_descriptor,
         the_regular_form,
         operating_systems,
+        runtime_flavors,
+        published_versions,
         the_runtime_fills_a_baseline,
         supplements_only_add,
         what_agrees_is_no_disagreement,

@@ -7,6 +7,7 @@
 #include "target/memory.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
+#include "tests/support/fixture_file.h"
 
 enum { POINTERS = 157 }; /* of .NET 8's table, in its latest servicing versions */
 
@@ -18,7 +19,7 @@ static struct image image;
 static struct supplement supplement;
 static struct cdacq_error error;
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     (void)context;
     if (address < base || address - base >= loaded_size)
@@ -30,12 +31,12 @@ static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64
 }
 
 /* Opens an image whose table has `size` bytes. Pointer N of it is 0x1000 + N. */
-static void open_image(size_t size, bool with_descriptor)
+static void open_image_of(uint16_t machine, size_t size, bool with_descriptor)
 {
     static struct elf_object object;
     size_t file_size;
     elf_object_init(&object, true, false);
-    object.machine = EM_X86_64;
+    object.machine = machine;
     object.data_size = (POINTERS + 1) * 8;
     elf_object_symbol(&object, "g_dacTable", 0x5100, size);
     if (with_descriptor)
@@ -51,6 +52,11 @@ static void open_image(size_t size, bool with_descriptor)
     ck_assert_int_eq(memory_open(&memory, NULL, false, &target, &error), CDACQ_OK);
     ck_assert_int_eq(image_open(target, &target->mappings[0], &image, &error), CDACQ_OK);
     ck_assert_int_eq(supplement_find(&image, NULL, &supplement, &error), CDACQ_OK);
+}
+
+static void open_image(size_t size, bool with_descriptor)
+{
+    open_image_of(EM_X86_64, size, with_descriptor);
 }
 
 static void close_image(void)
@@ -101,18 +107,109 @@ START_TEST(a_later_servicing_version)
     struct descriptor descriptor = {0};
     open_image(1032 + 8, true);
     ck_assert_ptr_null(supplement.root);
-    static const char *const others[] = {"8.0", "9.0", "11.0", "10"};
+    static const char *const others[] = {"8.0", "9.0", "12.0", "10"};
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         ck_assert_int_eq(supplement_find(&image, others[i], &supplement, &error), CDACQ_OK);
         ck_assert_ptr_null(supplement.root);
     }
     ck_assert_int_eq(supplement_find(&image, "10.0", &supplement, &error), CDACQ_OK);
     ck_assert_ptr_nonnull(supplement.root);
-    ck_assert(supplement.of_other_version);
+    ck_assert(supplement.lacks_pointers);
     ck_assert_int_eq(supplement_add(&supplement, &image, &descriptor, &error), CDACQ_OK);
     const struct descriptor_item *pointer = descriptor_find(&descriptor, CDACQ_ITEM_GLOBAL, "", "SyncBlockCache");
     ck_assert(!pointer || !pointer->has_value);
     ck_assert_ptr_nonnull(descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "RealCodeHeader", "DebugInfo"));
+    descriptor_deinit(&descriptor);
+    close_image();
+}
+END_TEST
+
+static void put_thread(struct descriptor *descriptor, const char *text)
+{
+    struct json *root;
+    const struct pointer_data none = {.count = 64, .unknown = true};
+    ck_assert_int_eq(json_parse(text, strlen(text), "runtime", &root, &error), CDACQ_OK);
+    ck_assert_int_eq(descriptor_add(descriptor, root, "runtime", none, MERGE_OVERRIDE, &error), CDACQ_OK);
+    json_free(root);
+}
+
+/* .NET 10 on arm64: what arm64 publishes is demanded, and what x64 publishes does not fit. */
+START_TEST(another_machine)
+{
+    static const char *const published[] = {"descriptors/10.0-arm64.json", "descriptors/10.0.json"};
+    for (size_t i = 0; i < ARRAY_SIZE(published); i++) {
+        struct descriptor descriptor = {0};
+        size_t size;
+        char *text = (char *)fixture_file(published[i], &size);
+        open_image_of(EM_AARCH64, 1032, true);
+        ck_assert_ptr_nonnull(supplement.root);
+        ck_assert_str_eq(supplement.name, "coreclr-10.0-linux-arm64.json");
+        put_thread(&descriptor, text);
+        ck_assert_int_eq(supplement_fits(&supplement, &descriptor), i == 0);
+        ck_assert_int_eq(supplement_add(&supplement, &image, &descriptor, &error), CDACQ_OK);
+        const struct descriptor_item *item =
+            descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "Thread", "CachedStackBase");
+        ck_assert_ptr_nonnull(item);
+        ck_assert_uint_eq(item->value, 160);
+        free(text);
+        descriptor_deinit(&descriptor);
+        close_image();
+    }
+}
+END_TEST
+
+/* .NET 11: two fields, and only where the runtime publishes those around them as it did when they were measured. */
+START_TEST(fields_that_must_be_published)
+{
+#define OTHERS "\"LinkNext\":112,\"CachedStackBase\":120,\"CachedStackLimit\":128,"
+#define MORE   "\"ExposedObject\":232,\"LastThrownObject\":264,\"ExceptionTracker\":280}}}"
+    static const char *const published[] = {
+        "{\"types\":{\"Thread\":{" OTHERS "\"OSId\":224," MORE,
+        "{\"types\":{\"Thread\":{" OTHERS "\"OSId\":232," MORE,
+        "{\"types\":{\"Thread\":{" OTHERS MORE,
+        "{\"types\":{}}",
+    };
+    enum { OF_11 = 1048 };
+    static const char *const fields[] = {"m_pvHJRetAddr", "m_ppvHJRetAddrPtr"};
+    for (size_t size = OF_11; size <= OF_11 + 8; size += 8) {
+        struct descriptor descriptor = {0};
+        open_image(size, true);
+        if (size != OF_11) /* a later servicing version with another table, which is not used */
+            ck_assert_int_eq(supplement_find(&image, "11.0", &supplement, &error), CDACQ_OK);
+        ck_assert_ptr_nonnull(supplement.root);
+        ck_assert_str_eq(supplement.runtime, ".NET 11.0");
+        ck_assert(!supplement.lacks_pointers);
+        put_thread(&descriptor, published[_i]);
+        ck_assert_int_eq(supplement_fits(&supplement, &descriptor), _i == 0);
+        ck_assert_int_eq(supplement_add(&supplement, &image, &descriptor, &error), CDACQ_OK);
+        for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+            const struct descriptor_item *item = descriptor_find(&descriptor, CDACQ_ITEM_FIELD, "Thread", fields[i]);
+            ck_assert_ptr_nonnull(item);
+            ck_assert_uint_eq(item->value, 152 + 8 * i);
+            ck_assert_str_eq(item->origin, "supplement coreclr-11.0-linux-x64.json");
+        }
+        descriptor_deinit(&descriptor);
+        close_image();
+    }
+#undef OTHERS
+#undef MORE
+}
+END_TEST
+
+/* What .NET 11 publishes is not repeated: the supplement has these two fields and nothing else. */
+START_TEST(only_two_fields_of_11)
+{
+    struct descriptor descriptor = {0};
+    open_image(1048, true);
+    ck_assert_int_eq(supplement_add(&supplement, &image, &descriptor, &error), CDACQ_OK);
+    size_t count = 0;
+    for (size_t i = 0; i < descriptor.items.count; i++) {
+        const struct descriptor_item *item = &descriptor.items.items[i];
+        count += item->kind != CDACQ_ITEM_TYPE;
+        ck_assert_int_ne(item->kind, CDACQ_ITEM_CONTRACT);
+        ck_assert_int_ne(item->kind, CDACQ_ITEM_GLOBAL);
+    }
+    ck_assert_uint_eq(count, 2);
     descriptor_deinit(&descriptor);
     close_image();
 }
@@ -170,6 +267,9 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, tables_of_servicing_versions, 0, 3);
     tcase_add_loop_test(tcase, other_tables, 0, 4);
     tcase_add_test(tcase, a_later_servicing_version);
+    tcase_add_test(tcase, another_machine);
+    tcase_add_loop_test(tcase, fields_that_must_be_published, 0, 4);
+    tcase_add_test(tcase, only_two_fields_of_11);
     tcase_add_test(tcase, releases_of_folders);
     tcase_add_test(tcase, added_pointers_are_not_referred_to);
     suite_add_tcase(suite, tcase);

@@ -98,7 +98,7 @@ static bool byte_at(struct mock *mock, uint64_t address, uint8_t *ret)
     const struct cdacq_memory *memory = mock_memory(mock);
     uint64_t begin, end;
     const void *bytes;
-    if (!memory->span_at(memory->context, address, &begin, &end, &bytes))
+    if (!memory->span_at(address, &begin, &end, &bytes, memory->context))
         return false;
     if (address < begin || address >= end)
         ck_abort_msg("a run that does not hold the address");
@@ -138,7 +138,7 @@ static uint64_t checksum(struct mock *mock)
         for (uint64_t address = at; address < at + 0x100000;) {
             uint64_t begin, end;
             const void *bytes;
-            if (!memory->span_at(memory->context, address, &begin, &end, &bytes)) {
+            if (!memory->span_at(address, &begin, &end, &bytes, memory->context)) {
                 address += 4096;
                 continue;
             }
@@ -194,6 +194,9 @@ static bool is_of_other_heaps(enum layout_field field)
     case F_RealCodeHeader_ColdCodeHeader:
     case F_UnwindInfo_CountOfUnwindCodes:
     case F_UnwindInfo_UnwindCodeOffset:
+    case F_AuxiliarySymbolInfo_Address: /* of .NET 11 */
+    case F_AuxiliarySymbolInfo_Name:
+    case F_AsyncMethodData_Flags:
         return true;
     default:
         return false;
@@ -216,9 +219,10 @@ static void check_layout(struct mock *mock, int arch, const struct layout *layou
         bool is_inline = strcmp(fields[i].kind, "INLINE") == 0;
         if (!layout->fields[fields[i].field].present) {
             /* The three ways in which targets state lengths, and the versions of PrecodeStubs. */
-            ck_assert(fields[i].field == F_RuntimeFunction_EndAddress ||
-                      fields[i].field == F_UnwindInfo_FunctionLength || is_of_other_heaps(fields[i].field) ||
-                      is_old_precode_field(fields[i].field));
+            ck_assert_msg(fields[i].field == F_RuntimeFunction_EndAddress ||
+                              fields[i].field == F_UnwindInfo_FunctionLength || is_of_other_heaps(fields[i].field) ||
+                              is_old_precode_field(fields[i].field),
+                          "%s", fields[i].name);
             continue;
         }
         ck_assert_uint_eq(layout->fields[fields[i].field].offset, offset);
@@ -358,7 +362,7 @@ START_TEST(readelf_reads_the_image)
         for (size_t j = 0; j < memory->mapping_count; j++) {
             uint64_t begin, end;
             const void *bytes;
-            ck_assert(memory->span_at(memory->context, memory->mappings[j].begin, &begin, &end, &bytes));
+            ck_assert(memory->span_at(memory->mappings[j].begin, &begin, &end, &bytes, memory->context));
             ck_assert_uint_eq(memory->mappings[j].file_offset, file.size);
             elf_put(&file, bytes, end - begin);
         }
