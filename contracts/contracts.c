@@ -21,6 +21,8 @@ static const struct contract_row rows[] = {
     {"ExecutionManager", 0, "c1", LAYOUT_ExecutionManager, &execution_manager_1, NULL, NULL}, /* previews of .NET 11 */
     {"ExecutionManager", 0, "c2", LAYOUT_ExecutionManager, &execution_manager_2, NULL, NULL},
     {"ExecutionManager", 2, "c1", LAYOUT_ExecutionManager, &execution_manager_c1, NULL, NULL},
+    {"ExecutionManager", 2, "n1", LAYOUT_ExecutionManager, &execution_manager_n1, NULL, NULL}, /* NativeAOT */
+    {"AuxiliarySymbols", 2, "c1", LAYOUT_AuxiliarySymbols, NULL, NULL, NULL},
     {"PlatformMetadata", 0, "1", LAYOUT_PlatformMetadata, NULL, NULL, NULL},
     {"PlatformMetadata", 0, "c1", LAYOUT_PlatformMetadata, NULL, NULL, NULL},
     {"PlatformMetadata", 2, "c1", LAYOUT_PlatformMetadata, NULL, NULL, NULL},
@@ -34,6 +36,7 @@ static const struct contract_row rows[] = {
     {"RuntimeTypeSystem", 0, "1", LAYOUT_RuntimeTypeSystem, NULL, NULL, NULL},
     {"RuntimeTypeSystem", 0, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL, NULL},
     {"RuntimeTypeSystem", 2, "c1", LAYOUT_RuntimeTypeSystem, NULL, NULL, NULL},
+    {"RuntimeTypeSystem", 2, "n1", LAYOUT_RuntimeTypeSystem, NULL, NULL, NULL},
     {"CodeVersions", 0, "1", LAYOUT_CodeVersions, NULL, NULL, NULL},
     {"CodeVersions", 0, "c1", LAYOUT_CodeVersions, NULL, NULL, NULL},
     {"CodeVersions", 2, "c1", LAYOUT_CodeVersions, NULL, NULL, NULL},
@@ -52,6 +55,7 @@ static const struct contract_row rows[] = {
     {"Thread", 0, "1", LAYOUT_Thread, NULL, NULL, NULL},
     {"Thread", 0, "c1", LAYOUT_Thread, NULL, NULL, NULL},
     {"Thread", 2, "c1", LAYOUT_Thread, NULL, NULL, NULL},
+    {"Thread", 2, "n1", LAYOUT_Thread, NULL, NULL, NULL},
     {"StackWalk", 0, "8.0", LAYOUT_StackWalk, NULL, NULL, NULL}, /* ours, for .NET 8 and 9: see explicit_frame.h */
     {"StackWalk", 0, "1", LAYOUT_StackWalk, NULL, NULL, NULL},
     {"StackWalk", 0, "c1", LAYOUT_StackWalk, NULL, NULL, NULL},
@@ -59,6 +63,7 @@ static const struct contract_row rows[] = {
     {"Object", 0, "1", LAYOUT_Object, NULL, NULL, NULL},
     {"Object", 0, "c1", LAYOUT_Object, NULL, NULL, NULL},
     {"Object", 2, "c1", LAYOUT_Object, NULL, NULL, NULL},
+    {"Object", 2, "n1", LAYOUT_Object, NULL, NULL, NULL},
     {"SyncBlock", 0, "8.0", LAYOUT_SyncBlock, NULL, NULL, NULL}, /* ours, for .NET 8 to 10 */
     {"SyncBlock", 0, "1", LAYOUT_SyncBlock, NULL, NULL, NULL},
     {"SyncBlock", 0, "c1", LAYOUT_SyncBlock, NULL, NULL, NULL},
@@ -66,10 +71,22 @@ static const struct contract_row rows[] = {
     {"Exception", 0, "1", LAYOUT_Exception, NULL, NULL, NULL},
     {"Exception", 0, "c1", LAYOUT_Exception, NULL, NULL, NULL},
     {"Exception", 2, "c1", LAYOUT_Exception, NULL, NULL, NULL},
+    {"Exception", 2, "n1", LAYOUT_Exception, NULL, NULL, NULL},
     {"RuntimeInfo", 0, "1", LAYOUT_RuntimeInfo, NULL, NULL, NULL},
     {"RuntimeInfo", 0, "c1", LAYOUT_RuntimeInfo, NULL, NULL, NULL},
     {"RuntimeInfo", 2, "c1", LAYOUT_RuntimeInfo, NULL, NULL, NULL},
+    {"StressLog", 0, "2", LAYOUT_StressLog, NULL, NULL, NULL},
+    {"StressLog", 2, "c2", LAYOUT_StressLog, NULL, NULL, NULL},
+    {"GC", 0, "8.0", LAYOUT_GC, NULL, NULL, NULL}, /* ours, for .NET 8 to 10: see gc/heap.h */
+    {"GC", 2, "c1", LAYOUT_GC, NULL, NULL, NULL},
 };
+
+/* Of what this build reads without rows in layout.def: GC info, and the hash tables of the runtime. */
+static const struct {
+    const char *name;
+    unsigned schema;
+    const char *version;
+} further[] = {{"GCInfo", 2, "c1"}, {"SHash", 2, "c1"}};
 
 static const struct contract_row *find_row(const char *name, unsigned schema, const char *version)
 {
@@ -84,12 +101,18 @@ bool contracts_supported(const char *name, unsigned schema, const char *version)
     return find_row(name, schema, version) != NULL;
 }
 
-void contracts_known(const char *name, unsigned schema, char *buffer, size_t size)
+/* Whether two versions are of the same kind of runtime: "n1" and the like are NativeAOT's. */
+static bool same_flavor(const char *version, const char *other)
+{
+    return (version[0] == 'n') == (other[0] == 'n');
+}
+
+void contracts_known(const char *name, unsigned schema, const char *version, char *buffer, size_t size)
 {
     size_t length = 0;
     buffer[0] = '\0';
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (rows[i].schema != schema || strcmp(rows[i].name, name) != 0)
+        if (rows[i].schema != schema || strcmp(rows[i].name, name) != 0 || !same_flavor(rows[i].version, version))
             continue;
         int n = snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", rows[i].version);
         if (n < 0 || (size_t)n >= size - length)
@@ -98,8 +121,48 @@ void contracts_known(const char *name, unsigned schema, char *buffer, size_t siz
     }
 }
 
+/* Appends a contract to a list if the descriptor lacks it (`item` is NULL) or has it in another version. */
+static void append_unknown(const struct descriptor_item *item, const char *name, bool supported, const char *known,
+                           char *buffer, size_t size)
+{
+    size_t length = strlen(buffer);
+    char version[32];
+    if (item && supported)
+        return;
+    const char *text = item ? error_printable(version, sizeof version, item->text) : "none";
+    int n = snprintf(buffer + length, size - length, "%s%s %s (not %s)", length ? ", " : "", name, text, known);
+    if (n < 0 || (size_t)n >= size - length)
+        buffer[length] = '\0';
+}
+
+void contracts_unknown(const struct descriptor *descriptor, char *buffer, size_t size)
+{
+    char known[64];
+    buffer[0] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (rows[i].schema != descriptor->schema ||
+            (i && strcmp(rows[i].name, rows[i - 1].name) == 0 && rows[i - 1].schema == rows[i].schema))
+            continue;
+        const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", rows[i].name);
+        if (!item && rows[i].contract == LAYOUT_GC)
+            continue; /* a sub-descriptor publishes it, and whoever reads that says that it is missing */
+        contracts_known(rows[i].name, descriptor->schema, rows[i].version, known, sizeof known);
+        append_unknown(item, rows[i].name, item && contracts_supported(rows[i].name, descriptor->schema, item->text),
+                       known, buffer, size);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(further); i++) {
+        const struct descriptor_item *item = descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", further[i].name);
+        if (further[i].schema == descriptor->schema)
+            append_unknown(item, further[i].name, item && strcmp(item->text, further[i].version) == 0,
+                           further[i].version, buffer, size);
+    }
+}
+
 bool contracts_native_aot(const struct descriptor *descriptor)
 {
+    enum runtime_flavor flavor = runtime_flavor_find(descriptor);
+    if (flavor != RUNTIME_FLAVOR_UNKNOWN)
+        return flavor == RUNTIME_FLAVOR_NATIVE_AOT;
     /* Every CoreCLR describes Modules and MethodDescs; NativeAOT has neither. */
     return descriptor->items.count && !descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", "ExecutionManager") &&
            !descriptor_find(descriptor, CDACQ_ITEM_TYPE, "", "Module") &&
@@ -133,7 +196,7 @@ enum cdacq_status contracts_select(const struct descriptor *descriptor, struct c
         const struct descriptor_item *published =
             descriptor_find(descriptor, CDACQ_ITEM_CONTRACT, "", "ExecutionManager");
         char known[64], version[32];
-        contracts_known("ExecutionManager", descriptor->schema, known, sizeof known);
+        contracts_known("ExecutionManager", descriptor->schema, published ? published->text : "", known, sizeof known);
         if (published)
             return error_set(err, CDACQ_ERR_CONTRACT, 0,
                              "the runtime publishes ExecutionManager %s (descriptor version %u); this build reads %s",
@@ -141,9 +204,8 @@ enum cdacq_status contracts_select(const struct descriptor *descriptor, struct c
                              known[0] ? known : "none of that descriptor version");
         if (contracts_native_aot(descriptor))
             return error_set(err, CDACQ_ERR_CONTRACT, 0,
-                             "the runtime looks like NativeAOT (its descriptor has no ExecutionManager, Module or "
-                             "MethodDesc): methods are native code, which a native debugger names by the "
-                             "application's symbol file");
+                             "the runtime is NativeAOT, and its descriptor has no ExecutionManager: methods are native "
+                             "code, which a native debugger names by the application's symbol file");
         return error_set(err, CDACQ_ERR_CONTRACT, 0,
                          "the runtime publishes no ExecutionManager contract (as .NET 9), and this build has no "
                          "supplement for it, so methods cannot be found");

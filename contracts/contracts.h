@@ -18,7 +18,10 @@ struct contracts {
 /* Fails with CONTRACT unless the descriptor publishes ExecutionManager in a version that this build reads. */
 enum cdacq_status contracts_select(const struct descriptor *descriptor, struct contracts *ret, struct cdacq_error *err);
 
-/* Whether it looks like NativeAOT's. Source: src/coreclr/nativeaot/Runtime/datadescriptor/datadescriptor.inc. */
+/*
+ * Whether it is NativeAOT's: it says so, or it has nothing of CoreCLR's.
+ * Source: src/coreclr/nativeaot/Runtime/datadescriptor/datadescriptor.inc.
+ */
 bool contracts_native_aot(const struct descriptor *descriptor);
 
 /* Whether contracts_select() fails only because no ExecutionManager is published, which a supplement could add. */
@@ -26,7 +29,16 @@ bool contracts_need_descriptor(const struct descriptor *descriptor);
 
 bool contracts_supported(const char *name, unsigned schema, const char *version);
 
-/* "1, 2": the versions of a contract that this build reads under a schema; "" if there are none. */
-void contracts_known(const char *name, unsigned schema, char *buffer, size_t size);
+/*
+ * "1, 2": the versions of a contract that this build reads under a schema, of the kind of runtime that `version` is of;
+ * "" if there are none.
+ */
+void contracts_known(const char *name, unsigned schema, const char *version, char *buffer, size_t size);
+
+/*
+ * "Thread c2 (not c1), Loader none (not c1)": the contracts that the descriptor publishes in a version that this build
+ * does not read, or not at all, as far as they fit. For a CoreCLR that publishes all of them, as it has since schema 2.
+ */
+void contracts_unknown(const struct descriptor *descriptor, char *buffer, size_t size);
 
 #endif

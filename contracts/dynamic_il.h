@@ -6,12 +6,12 @@
 #ifndef CDACQ_CONTRACTS_DYNAMIC_IL_H
 #define CDACQ_CONTRACTS_DYNAMIC_IL_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 /*
  * Whether a method of the Module has a body of its own. True also if the Module has such bodies, but they cannot be
  * read. The reader then fails.
  */
-bool dynamic_il_exists(struct field_reader *reader, uint64_t module, uint32_t token);
+bool dynamic_il_exists(struct reader *reader, uint64_t module, uint32_t token);
 
 #endif

@@ -41,13 +41,13 @@ static uint8_t *joined_room(struct target_bytes *source, size_t count)
 static const void *target_window(void *context, uint64_t offset, size_t count)
 {
     struct module *module = context;
-    struct field_reader *reader = module->reader;
+    struct reader *reader = module->reader;
     uint64_t address = module->source.base + offset;
-    const uint8_t *view = reader_try_view(&reader->raw, address, count);
+    const uint8_t *view = reader_try_view(reader, address, count);
     if (view)
         return view;
     uint8_t *joined = joined_room(&module->source, count);
-    if (!joined || reader_try_copy(&reader->raw, address, joined, count))
+    if (!joined || reader_try_copy(reader, address, joined, count))
         return joined;
     return missing_window(module, address);
 }
@@ -56,7 +56,7 @@ static const void *target_window(void *context, uint64_t offset, size_t count)
 static const void *pieces_window(void *context, uint64_t offset, size_t count)
 {
     struct module *module = context;
-    struct reader *reader = &module->reader->raw;
+    struct reader *reader = module->reader;
     const struct read_write_metadata *read_write = &module->read_write;
     if (UNLIKELY(!reader_spend(reader)))
         return missing_window(module, 0);
@@ -82,7 +82,7 @@ static const void *pieces_window(void *context, uint64_t offset, size_t count)
 static const void *metadata_window(void *context, uint64_t offset, size_t count)
 {
     struct module *module = context;
-    struct reader *reader = &module->reader->raw;
+    struct reader *reader = module->reader;
     (void)count;
     if (UNLIKELY(!reader_spend(reader)))
         return missing_window(module, module->source.base + module->part.offset + offset);
@@ -97,7 +97,7 @@ static struct bytes bytes_of_target(struct module *module, uint64_t size)
 
 bool module_get_symbol_stream(const struct module *module, uint64_t *ret_address, uint32_t *ret_size)
 {
-    struct field_reader *reader = module->reader;
+    struct reader *reader = module->reader;
     if (module->form != MODULE_LOADED || !has_field(reader, F_Module_GrowableSymbolStream) ||
         !has_field(reader, F_CGrowableSymbolStream_Buffer) || !has_field(reader, F_CGrowableSymbolStream_Size))
         return false;
@@ -106,7 +106,7 @@ bool module_get_symbol_stream(const struct module *module, uint64_t *ret_address
         return false;
     *ret_address = read_field(reader, stream, F_CGrowableSymbolStream_Buffer);
     *ret_size = *ret_address ? (uint32_t)read_field(reader, stream, F_CGrowableSymbolStream_Size) : 0;
-    return *ret_size || reader_failed(&reader->raw);
+    return *ret_size || reader_failed(reader);
 }
 
 void module_report(const struct module *module, enum cdacq_status status, struct cdacq_error *err)
@@ -116,14 +116,14 @@ void module_report(const struct module *module, enum cdacq_status status, struct
         char what[PATH_MAX];
         snprintf(what, sizeof what, "%s: metadata", path);
         const struct reader_failure failure = {.status = status, .address = module->source.missing, .what = what};
-        reader_report(&module->reader->raw, &failure, err);
+        reader_report(module->reader, &failure, err);
     } else {
         error_set(err, status, module->base, "%s: metadata: %s", path, cdacq_status_text(status));
     }
 }
 
 /* Where the loaded image is: Module.Base in .NET 9 and later, the PEImageLayout of the PEAssembly in all. */
-static uint64_t find_base(struct field_reader *reader, uint64_t module, uint64_t *ret_layout)
+static uint64_t find_base(struct reader *reader, uint64_t module, uint64_t *ret_layout)
 {
     uint64_t image = 0;
     if (has_field(reader, F_PEAssembly_PEImage) && has_field(reader, F_PEImage_LoadedImageLayout))
@@ -135,12 +135,12 @@ static uint64_t find_base(struct field_reader *reader, uint64_t module, uint64_t
 }
 
 /* Appends a NUL-terminated UTF-16 string of the target as UTF-8. */
-static void append_utf16(struct field_reader *reader, uint64_t address, struct text *raw)
+static void append_utf16(struct reader *reader, uint64_t address, struct text *raw)
 {
     uint8_t units[2 * PATH_UNITS_MAX];
     char utf8[UTF8_PER_UTF16 * PATH_UNITS_MAX];
     size_t count = 0, taken;
-    for (uint16_t unit; count < PATH_UNITS_MAX && (unit = read_u16(&reader->raw, address + 2 * count)); count++) {
+    for (uint16_t unit; count < PATH_UNITS_MAX && (unit = read_u16(reader, address + 2 * count)); count++) {
         units[2 * count] = (uint8_t)unit;
         units[2 * count + 1] = (uint8_t)(unit >> 8);
     }
@@ -161,16 +161,16 @@ static char *escaped(const char *data, size_t length)
  * The path of the mapped file, or else the runtime's name of the module. An image that was loaded from an array of
  * bytes is in memory without a file, which the kernel names all the same.
  */
-static char *find_path(const char *mapped, struct field_reader *reader, uint64_t module)
+static char *find_path(const char *mapped, struct reader *reader, uint64_t module)
 {
     struct text raw = {0};
     if (mapped && mapped[0] == '/' && !mapped_path_is_memory(mapped)) {
         text_puts(&raw, mapped);
     } else {
         uint64_t path = read_optional(reader, module, F_Module_Path);
-        if (path && !reader_failed(&reader->raw))
+        if (path && !reader_failed(reader))
             append_utf16(reader, path, &raw);
-        if (reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY))) /* the metadata has a name, too */
+        if (reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY))) /* the metadata has a name, too */
             text_clear(&raw);
     }
     char *path = raw.length ? escaped(raw.data, raw.length) : NULL;
@@ -183,7 +183,7 @@ static void view_metadata(struct module *module)
 {
     struct target_bytes *source = &module->source;
     struct bytes *bytes = &module->metadata_bytes;
-    source->metadata = reader_try_lasting_view(&module->reader->raw, source->base + module->part.offset, bytes->size,
+    source->metadata = reader_try_lasting_view(module->reader, source->base + module->part.offset, bytes->size,
                                                &source->metadata_unverified);
     if (source->metadata)
         *bytes = (struct bytes){.window = metadata_window, .context = module, .size = bytes->size};
@@ -202,7 +202,7 @@ static enum cdacq_status open_image(struct module *module, bool mapped, uint64_t
     return status;
 }
 
-static void open_loaded_image(struct module *module, struct field_reader *reader, uint64_t layout)
+static void open_loaded_image(struct module *module, struct reader *reader, uint64_t layout)
 {
     bool mapped = true, known = false;
     uint64_t size = 0;
@@ -210,7 +210,7 @@ static void open_loaded_image(struct module *module, struct field_reader *reader
         read_field(reader, layout, F_PEImageLayout_Base) == module->base) {
         mapped = read_field(reader, layout, F_PEImageLayout_Flags) & LAYOUT_MAPPED;
         size = read_field(reader, layout, F_PEImageLayout_Size);
-        known = !reader_failed(&reader->raw);
+        known = !reader_failed(reader);
     }
     uint64_t span = size && size <= IMAGE_SPAN_MAX ? size : IMAGE_SPAN_MAX;
     module->source.base = module->base;
@@ -228,7 +228,7 @@ static void open_loaded_image(struct module *module, struct field_reader *reader
 }
 
 /* Reflection.Emit: the copy of the metadata for debuggers: {size, bytes}, in .NET 8 an SBuffer. */
-static uint64_t find_dynamic_metadata(struct field_reader *reader, uint64_t module, uint64_t *ret_size)
+static uint64_t find_dynamic_metadata(struct reader *reader, uint64_t module, uint64_t *ret_size)
 {
     if (has_field(reader, F_Module_DynamicMetadata)) {
         uint64_t metadata = read_field(reader, module, F_Module_DynamicMetadata);
@@ -243,10 +243,10 @@ static uint64_t find_dynamic_metadata(struct field_reader *reader, uint64_t modu
     return 0;
 }
 
-static void open_dynamic(struct module *module, struct field_reader *reader)
+static void open_dynamic(struct module *module, struct reader *reader)
 {
     uint64_t size = 0, data = find_dynamic_metadata(reader, module->address, &size);
-    if (!data || !size || size > DYNAMIC_METADATA_MAX || reader_failed(&reader->raw)) {
+    if (!data || !size || size > DYNAMIC_METADATA_MAX || reader_failed(reader)) {
         module->status =
             error_set(&module->error, CDACQ_ERR_MODULE, module->address,
                       "the module at 0x%" PRIx64 " has neither an image nor dynamic metadata", module->address);
@@ -290,7 +290,7 @@ bool module_is_mapped(const struct module *module, struct reader *reader)
 }
 
 /* A file that nothing else confirms may be a newer build of the assembly that the runtime loaded. */
-static void refuse_other_assembly(struct module *module, struct field_reader *reader)
+static void refuse_other_assembly(struct module *module, struct reader *reader)
 {
     struct lookup_map_difference difference;
     if (lookup_maps_differ(reader, module->address, &module->metadata, &difference))
@@ -301,10 +301,10 @@ static void refuse_other_assembly(struct module *module, struct field_reader *re
                                    difference.what, difference.loaded);
 }
 
-static void open_read_write(struct module *module, struct field_reader *reader)
+static void open_read_write(struct module *module, struct reader *reader)
 {
     if (!read_write_metadata_find(reader, module->address, &module->read_write)) {
-        module->status = reader_status(&reader->raw, &module->error);
+        module->status = reader_status(reader, &module->error);
         if (module->status >= 0)
             module->status = error_set(&module->error, CDACQ_ERR_MODULE, module->address,
                                        "%s: its metadata lacks a row that the runtime refers to",
@@ -314,15 +314,13 @@ static void open_read_write(struct module *module, struct field_reader *reader)
     module->metadata_bytes =
         (struct bytes){.window = pieces_window, .context = module, .size = module->read_write.size};
     module->status = metadata_open(&module->metadata_bytes, &module->metadata);
-    if (module->status >= 0 && !read_write_metadata_agrees(&module->read_write, &module->metadata))
-        module->status = CDACQ_ERR_FORMAT;
     if (module->status < 0)
         module_report(module, module->status, &module->error);
 }
 
 void module_open(struct module *module, const struct module_files *files)
 {
-    struct field_reader *reader = module->reader;
+    struct reader *reader = module->reader;
     uint64_t layout = 0;
     if (module->form == MODULE_READ_WRITE) {
         open_read_write(module, reader);
@@ -331,14 +329,14 @@ void module_open(struct module *module, const struct module_files *files)
     if (module->address)
         module->base = find_base(reader, module->address, &layout);
     const char *mapped = module->base ? files->path_at(files->context, module->base) : NULL;
-    if (!reader_failed(&reader->raw))
+    if (!reader_failed(reader))
         module->path = find_path(mapped, reader, module->address);
-    if (reader_failed(&reader->raw)) {
-        module->status = reader_status(&reader->raw, &module->error);
+    if (reader_failed(reader)) {
+        module->status = reader_status(reader, &module->error);
         return;
     }
     /* A task of its own: only the image's own bytes decide whether the module is verified. */
-    reader_begin(&reader->raw, FUEL_NAME);
+    reader_begin(reader, FUEL_NAME);
     if (module->base)
         open_loaded_image(module, reader, layout);
     else
@@ -347,14 +345,14 @@ void module_open(struct module *module, const struct module_files *files)
         take_name_from_metadata(module);
     if (!module->path && mapped)
         module->path = escaped(mapped, strlen(mapped));
-    module->unverified = reader_unverified(&reader->raw);
+    module->unverified = reader_unverified(reader);
     if (module->status >= 0 && module->address && module->base && module->unverified)
         refuse_other_assembly(module, reader);
-    if (reader->raw.target->changes && !module_is_mapped(module, &reader->raw)) {
+    if (reader->target->changes && !module_is_mapped(module, reader)) {
         module->status =
             error_set(&module->error, CDACQ_ERR_MODULE, module->base, "%s: the process maps another image there now",
                       module->path ? path_basename(module->path) : "image");
-        reader_distrust_file(&reader->raw, module->base);
+        reader_distrust_file(reader, module->base);
     }
 }
 

@@ -10,7 +10,7 @@
 #define CDACQ_CONTRACTS_LOADER_H
 
 #include "contracts/read_write_metadata.h"
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
 
@@ -34,6 +34,11 @@ struct module_files {
      */
     bool (*next_assembly)(void *context, struct reader *reader, const char *name, size_t length, size_t *position,
                           uint64_t *ret_base);
+    /*
+     * The pointer at `address`, in the data of an image that the target maps, as the loader relocated it: taken from
+     * the image's file, where the target lacks that memory. False, and the reader may have failed, if it cannot be had.
+     */
+    bool (*relocated_pointer)(void *context, struct reader *reader, uint64_t address, uint64_t *ret);
     void *context;
 };
 
@@ -47,7 +52,7 @@ struct module_cache;
 
 struct module {
     struct module_cache *cache; /* that keeps it */
-    struct field_reader *reader;
+    struct reader *reader;
     const struct module **failed; /* is set to this module when its metadata cannot be read */
     enum module_form form;
     uint64_t address;         /* of the Module */

@@ -8,8 +8,14 @@
 #ifndef CDACQ_CONTRACTS_LOOKUP_MAP_H
 #define CDACQ_CONTRACTS_LOOKUP_MAP_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 #include "formats/metadata.h"
+
+/*
+ * What the map of the Module at `module` has for row `rid` of its table, without the flags. 0: nothing, or the target
+ * does not describe the map. The reader fails when it cannot be read.
+ */
+uint64_t lookup_map_element(struct reader *reader, uint64_t module, enum layout_field map, uint32_t rid);
 
 /* How metadata differs from what the runtime loaded. */
 struct lookup_map_difference {
@@ -21,7 +27,7 @@ struct lookup_map_difference {
  * Whether the maps of the Module at `module` show that metadata is that of another assembly. False also where the
  * target does not describe the maps or lacks them. The reader does not fail.
  */
-bool lookup_maps_differ(struct field_reader *reader, uint64_t module, const struct metadata *metadata,
+bool lookup_maps_differ(struct reader *reader, uint64_t module, const struct metadata *metadata,
                         struct lookup_map_difference *ret);
 
 #endif

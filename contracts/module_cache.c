@@ -34,7 +34,12 @@ static void kept_destroy(struct kept_module *kept)
     free(kept);
 }
 
-void module_cache_init(struct module_cache *cache, struct field_reader *reader, struct module_files files)
+static uint64_t current_round(const struct module_cache *cache)
+{
+    return cache->round ? *cache->round : 0; /* memory that does not change */
+}
+
+void module_cache_init(struct module_cache *cache, struct reader *reader, struct module_files files)
 {
     *cache = (struct module_cache){.reader = reader, .files = files};
 }
@@ -85,11 +90,8 @@ static void keep_evidence(struct kept_module *kept, struct reader *reader, size_
     size_t at = 0;
     for (size_t i = 0; !evidence->incomplete && i < count; i++) {
         const struct logged_read *read = &log->reads.items[from + i];
-        (void)logged_reads_append(&evidence->reads, (struct logged_read){.address = read->address, .size = read->size});
-        if (read->bytes)
-            memcpy(evidence->bytes + at, read->bytes, read->size);
-        else
-            evidence->incomplete = !reader_try_copy(reader, read->address, evidence->bytes + at, read->size);
+        (void)logged_reads_append(&evidence->reads, *read);
+        evidence->incomplete = !reader_try_copy(reader, read->address, evidence->bytes + at, read->size);
         at += read->size;
     }
     reader_log(reader, log);
@@ -141,8 +143,8 @@ static struct kept_module *kept_create(struct module_cache *cache, struct module
     module->failed = &cache->failed;
     if (key.form == MODULE_READ_WRITE)
         module->path = name_of_loaded(cache, key.address);
-    kept->round = cache->round;
-    struct reader *reader = &cache->reader->raw;
+    kept->round = current_round(cache);
+    struct reader *reader = cache->reader;
     struct reader_task outer = reader_enter(reader, FUEL_NAME);
     size_t from = reader->log ? read_log_begin_part(reader->log) : 0;
     module_open(module, &cache->files);
@@ -168,8 +170,8 @@ static struct kept_module *cache_add(struct module_cache *cache, struct module_k
 static struct kept_module *cache_check(struct module_cache *cache, struct kept_module **entry)
 {
     struct kept_module *kept = *entry;
-    if (kept->round == cache->round || evidence_holds(kept, &cache->reader->raw)) {
-        kept->round = cache->round;
+    if (kept->round == current_round(cache) || evidence_holds(kept, cache->reader)) {
+        kept->round = current_round(cache);
         return kept;
     }
     struct kept_module *now = kept_create(cache, module_key(entry));
@@ -253,7 +255,7 @@ struct module *module_cache_find_assembly(struct module_cache *cache, const char
     const struct module *failed = cache->failed;
     size_t position = 0;
     uint64_t base;
-    while (files->next_assembly(files->context, &cache->reader->raw, name, length, &position, &base)) {
+    while (files->next_assembly(files->context, cache->reader, name, length, &position, &base)) {
         struct module *module = module_cache_get_image(cache, base);
         if (has_mvid(module, mvid)) {
             cache->failed = failed;

@@ -1,6 +1,6 @@
 /*
  * module_cache.h: the modules of a target, each opened when it is first needed. A module of a running process is used
- * again for later questions if the memory by which it was opened is the same. A cache and its modules belong to the
+ * again for later epochs if the memory by which it was opened is the same. A cache and its modules belong to the
  * thread of its reader.
  */
 #ifndef CDACQ_CONTRACTS_MODULE_CACHE_H
@@ -10,7 +10,7 @@
 #include "contracts/loader.h"
 
 enum {
-    MODULE_KEPT = 4 * 1024, /* modules that stay for the next question about a running process */
+    MODULE_KEPT = 4 * 1024, /* modules that stay for the next epoch about a running process */
     MODULE_MAX = 16 * 1024, /* modules that one cache keeps, together with those that the process no longer has */
     MODULE_COST = 100,      /* fuel that opening one takes from the outer task */
 };
@@ -38,17 +38,20 @@ struct module_key {
 
 DEFINE_HASH_TABLE_TYPE(modules, struct kept_module *);
 
+struct aot_image;
+
 struct module_cache {
-    struct field_reader *reader;
+    struct reader *reader;
+    struct aot_image *aot; /* of a NativeAOT program, which has no modules; NULL for CoreCLR */
     struct module_files files;
     struct modules modules;
-    uint64_t round;              /* advances when memory may have changed: each module is then checked when next used */
+    const uint64_t *round;       /* advances when memory may have changed: each module is then checked when next used */
     struct kept_module *retired; /* those that the process no longer has; others may still refer to them */
     size_t retired_count;
     const struct module *failed; /* the last one that could not be opened or read, or NULL */
 };
 
-void module_cache_init(struct module_cache *cache, struct field_reader *reader, struct module_files files);
+void module_cache_init(struct module_cache *cache, struct reader *reader, struct module_files files);
 void module_cache_deinit(struct module_cache *cache);
 
 /*

@@ -6,7 +6,7 @@
 #ifndef CDACQ_CONTRACTS_THREAD_H
 #define CDACQ_CONTRACTS_THREAD_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 #include "util/vector.h"
 
 enum { RUNTIME_THREADS_MAX = 1 << 20 }; /* Threads of one runtime, whether or not their threads have ended */
@@ -42,8 +42,11 @@ struct exception_info {
     uint64_t object;   /* the exception; 0: none yet */
 };
 
+/* Whether the runtime describes these records. */
+bool exception_info_described(const struct reader *reader);
+
 /* GetNestedExceptionInfo of the Exception contract. False, and the reader fails, if it cannot be read. */
-bool exception_info_read(struct field_reader *reader, uint64_t address, struct exception_info *ret);
+bool exception_info_read(struct reader *reader, uint64_t address, struct exception_info *ret);
 
 /* What a Thread says of exceptions and its managed object. Addresses of objects; 0: none, or not described. */
 struct thread_objects {
@@ -54,7 +57,7 @@ struct thread_objects {
 };
 
 /* False, and the reader fails, when it cannot be read. */
-bool thread_read_objects(struct field_reader *reader, uint64_t address, struct thread_objects *ret);
+bool thread_read_objects(struct reader *reader, uint64_t address, struct thread_objects *ret);
 
 /* What a thread is blocked on, as the runtime tells its debugger. .NET 8 to 10 describe monitors only. */
 enum thread_blocking_kind {
@@ -72,21 +75,27 @@ struct thread_blocking {
  * What a Thread is blocked on, the innermost. False, without failing, if it is blocked on no monitor or the runtime
  * does not describe it; false, and the reader fails, if that cannot be read.
  */
-bool thread_read_blocking(struct field_reader *reader, uint64_t address, struct thread_blocking *ret);
+bool thread_read_blocking(struct reader *reader, uint64_t address, struct thread_blocking *ret);
+
+/* The Thread that runs finalizers; 0 if that is not described. The reader may fail. */
+uint64_t thread_of_finalizers(struct reader *reader);
+
+/* Whether a Thread is the one that runs finalizers. False also if that is not described; the reader may fail. */
+bool thread_is_finalizer(struct reader *reader, uint64_t address);
 
 /* GetThreadData. False, and the reader fails, when it cannot be read. */
-bool thread_read(struct field_reader *reader, uint64_t address, struct thread_data *ret);
+bool thread_read(struct reader *reader, uint64_t address, struct thread_data *ret);
 
 /*
  * GetThreadStoreData and the list that begins there: every Thread, in the runtime's order. False, and the reader fails,
  * when the list cannot be read to its end; the Threads before are listed. The caller frees *ret in either case.
  */
-bool thread_list_read(struct field_reader *reader, struct thread_list *ret);
+bool thread_list_read(struct reader *reader, struct thread_list *ret);
 
 /*
  * The Thread that has suspended, or is about to suspend, all others that run managed code: for a garbage collection, or
  * to replace code. 0: there is none, or the runtime does not describe it. The reader fails when it cannot be read.
  */
-uint64_t thread_suspending(struct field_reader *reader);
+uint64_t thread_suspending(struct reader *reader);
 
 #endif

@@ -11,7 +11,7 @@
 #include "contracts/code_info/gc_bits.h"
 #include "descriptors/runtime_info.h"
 
-enum { GC_VERSION_MIN = 2, GC_VERSION_MAX = 4 };
+enum { GC_VERSION_MIN = 2, GC_VERSION_MAX = 5 }; /* 5, of .NET 11, differs from 4 on x86 only */
 
 /* The widths of an architecture's numbers: the first group has so many bits. */
 struct gc_encoding {

@@ -8,7 +8,7 @@
 #ifndef CDACQ_CONTRACTS_CODE_INFO_GC_INFO_H
 #define CDACQ_CONTRACTS_CODE_INFO_GC_INFO_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 /*
  * The version of the GC info in a ReadyToRun image of format `major`.`minor` (.NET 8: 9.1, .NET 9: 10.1, .NET 10: 16.0;
@@ -20,9 +20,9 @@ unsigned gc_info_version_of_r2r(const struct layout *layout, unsigned major, uns
 unsigned gc_info_version_of_jit(const struct layout *layout);
 
 /* The size of a method's hot and cold code, with funclets. x86 ignores `version`. 0, without failing, if unknown. */
-uint32_t gc_info_code_length(struct field_reader *reader, uint64_t gc_info, unsigned version);
+uint32_t gc_info_code_length(struct reader *reader, uint64_t gc_info, unsigned version);
 
 /* The same for the interpreter's byte code, whose encoding begins like that of x64 on every architecture. */
-uint32_t gc_info_code_length_interpreter(struct field_reader *reader, uint64_t gc_info, unsigned version);
+uint32_t gc_info_code_length_interpreter(struct reader *reader, uint64_t gc_info, unsigned version);
 
 #endif

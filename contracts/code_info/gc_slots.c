@@ -6,29 +6,61 @@ enum {
     CHUNK = 64, /* offsets whose transitions are encoded together */
     CHUNK_BITS = 6,
     FLAG_INTERIOR = 1,
-    REGISTER_COUNT = 16,
 };
 
-/* Bits of numbers of variable length, of x64. */
+/* Bits of numbers of variable length that all architectures share. */
 enum {
     BITS_STACK_SLOT = 6,
-    BITS_REGISTERS = 2,
-    BITS_STACK_SLOTS = 2,
-    BITS_UNTRACKED = 1,
-    BITS_REGISTER = 3,
-    BITS_REGISTER_DELTA = 2,
     BITS_SLOT_DELTA = 4,
     BITS_POINTER_SIZE = 3,
     BITS_RUN = 2,
     BITS_SKIP = 4,
-    FRAME_REGISTER_FLIP = 5, /* rbp is encoded as 0 */
 };
 
-/* The DWARF numbers of the processor's. */
-static const uint8_t dwarf_numbers[REGISTER_COUNT] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+/* Those in which they differ, and their registers, by the processor's numbers. */
+struct slot_encoding {
+    uint8_t registers, stack_slots, untracked; /* their counts */
+    uint8_t number, number_delta;              /* of registers */
+    uint8_t word_shift;                        /* offsets count words, as a power of two */
+    uint8_t register_count;
+    uint8_t frame_flip, frame_first; /* of the frame register, which is (encoded ^ frame_flip) + frame_first */
+    uint32_t preserved;              /* a bit for each register that calls preserve */
+    const uint8_t *dwarf_numbers;    /* NULL: DWARF counts as the processor does */
+};
 
-/* rbx, rbp, r12 to r15, by the processor's numbers: calls preserve them. */
-enum { PRESERVED_REGISTERS = 1 << 3 | 1 << 5 | 0xf000 };
+static const uint8_t dwarf_numbers_x64[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+static const struct slot_encoding encodings[ARCHITECTURE_COUNT] = {
+    [ARCHITECTURE_X64] = {.registers = 2,
+                          .stack_slots = 2,
+                          .untracked = 1,
+                          .number = 3,
+                          .number_delta = 2,
+                          .word_shift = 3,
+                          .register_count = 16,
+                          .frame_flip = 5,
+                          .preserved = 1 << 3 | 1 << 5 | 0xf000, /* rbx, rbp, r12 to r15 */
+                          .dwarf_numbers = dwarf_numbers_x64},
+    [ARCHITECTURE_ARM64] = {.registers = 3,
+                            .stack_slots = 2,
+                            .untracked = 1,
+                            .number = 3,
+                            .number_delta = 2,
+                            .word_shift = 3,
+                            .register_count = 32, /* the frame register may be sp */
+                            .frame_flip = 29,
+                            .preserved = 0x3ff << 19}, /* x19 to x28 */
+    [ARCHITECTURE_ARM] = {.registers = 2,
+                          .stack_slots = 3,
+                          .untracked = 3,
+                          .number = 2,
+                          .number_delta = 1,
+                          .word_shift = 2,
+                          .register_count = 15,
+                          .frame_flip = 7,
+                          .frame_first = 4,
+                          .preserved = 0xff << 4}, /* r4 to r11 */
+};
 
 struct decoded_slot {
     struct gc_slot slot;
@@ -37,11 +69,12 @@ struct decoded_slot {
 
 struct decoder {
     struct gc_bits bits;
+    const struct slot_encoding *encoding;
     struct gc_header header;
     struct gc_place place; /* of the instruction */
     bool is_call;
-    uint32_t scratch_size; /* of the outgoing arguments, at the stack pointer */
-    uint32_t frame_register;
+    uint32_t scratch_size;   /* of the outgoing arguments, at the stack pointer */
+    uint32_t frame_register; /* register_count: none */
     uint32_t tracked, count; /* of slots; those that are not tracked come last */
     struct decoded_slot *slots;
 };
@@ -58,21 +91,26 @@ static bool corrupt(struct decoder *d)
 
 /* ---- The slot table ---- */
 
+static uint8_t dwarf_number(const struct decoder *d, uint32_t number)
+{
+    return d->encoding->dwarf_numbers ? d->encoding->dwarf_numbers[number] : (uint8_t)number;
+}
+
 static void read_registers(struct decoder *d, uint32_t count)
 {
     uint32_t number = 0, flags = 1;
     for (uint32_t i = 0; i < count && step(d); i++) {
         if (flags) {
-            number = gc_bits_number(&d->bits, BITS_REGISTER);
+            number = gc_bits_number(&d->bits, d->encoding->number);
             flags = gc_bits_take(&d->bits, 2);
         } else {
-            number += gc_bits_number(&d->bits, BITS_REGISTER_DELTA) + 1;
+            number += gc_bits_number(&d->bits, d->encoding->number_delta) + 1;
         }
-        if (number >= REGISTER_COUNT) {
+        if (number >= d->encoding->register_count) {
             corrupt(d);
             return;
         }
-        d->slots[i] = (struct decoded_slot){.slot = {.base = GC_SLOT_REGISTER, .number = dwarf_numbers[number]},
+        d->slots[i] = (struct decoded_slot){.slot = {.base = GC_SLOT_REGISTER, .number = dwarf_number(d, number)},
                                             .number = (uint8_t)number,
                                             .flags = (uint8_t)flags};
     }
@@ -89,14 +127,14 @@ static void read_stack_slots(struct decoder *d, uint32_t begin, uint32_t end)
         } else {
             offset += gc_bits_number(&d->bits, BITS_SLOT_DELTA);
         }
-        if (base > GC_SLOT_FRAME || (base == GC_SLOT_FRAME && d->frame_register >= REGISTER_COUNT)) {
+        if (base > GC_SLOT_FRAME || (base == GC_SLOT_FRAME && d->frame_register >= d->encoding->register_count)) {
             corrupt(d);
             return;
         }
         d->slots[i] = (struct decoded_slot){
             .slot = {.base = (uint8_t)base,
-                     .number = base == GC_SLOT_FRAME ? dwarf_numbers[d->frame_register] : 0,
-                     .offset = (int32_t)(offset << 3)},
+                     .number = base == GC_SLOT_FRAME ? dwarf_number(d, d->frame_register) : 0,
+                     .offset = (int32_t)(offset << d->encoding->word_shift)},
             .flags = (uint8_t)flags,
         };
     }
@@ -105,12 +143,13 @@ static void read_stack_slots(struct decoder *d, uint32_t begin, uint32_t end)
 static bool read_slots(struct decoder *d)
 {
     struct gc_bits *bits = &d->bits;
-    uint32_t registers = gc_bits_take(bits, 1) ? gc_bits_number(bits, BITS_REGISTERS) : 0, stack = 0, untracked = 0;
+    uint32_t registers = gc_bits_take(bits, 1) ? gc_bits_number(bits, d->encoding->registers) : 0, stack = 0,
+             untracked = 0;
     if (gc_bits_take(bits, 1)) {
-        stack = gc_bits_number(bits, BITS_STACK_SLOTS);
-        untracked = gc_bits_number(bits, BITS_UNTRACKED);
+        stack = gc_bits_number(bits, d->encoding->stack_slots);
+        untracked = gc_bits_number(bits, d->encoding->untracked);
     }
-    if (reader_failed(bits->reader) || registers > REGISTER_COUNT * 4 || stack > GC_SLOTS_MAX ||
+    if (reader_failed(bits->reader) || registers > d->encoding->register_count * 4u || stack > GC_SLOTS_MAX ||
         untracked > GC_SLOTS_MAX)
         return corrupt(d);
     d->tracked = registers + stack;
@@ -129,7 +168,7 @@ static bool read_slots(struct decoder *d)
 static void report(struct decoder *d, uint32_t index, struct gc_slots *ret)
 {
     const struct decoded_slot *slot = &d->slots[index];
-    bool scratch = slot->slot.base == GC_SLOT_REGISTER ? !(PRESERVED_REGISTERS >> slot->number & 1)
+    bool scratch = slot->slot.base == GC_SLOT_REGISTER ? !(d->encoding->preserved >> slot->number & 1)
                                                        : slot->slot.base == GC_SLOT_SP && slot->slot.offset >= 0 &&
                                                              (uint32_t)slot->slot.offset < d->scratch_size;
     if (slot->flags & FLAG_INTERIOR || (scratch && d->is_call && index < d->tracked))
@@ -273,28 +312,30 @@ static bool read_live(struct decoder *d, struct gc_slots *ret)
     return !reader_failed(bits->reader);
 }
 
-bool gc_slots_read(struct field_reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
+bool gc_slots_read(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
                    struct gc_slots *ret)
 {
-    const struct gc_encoding *encoding = gc_encoding_of(ARCHITECTURE_X64);
-    if (reader->layout->architecture != ARCHITECTURE_X64 || version < GC_VERSION_MIN || version > GC_VERSION_MAX ||
-        !gc_info)
+    enum architecture architecture = reader->layout->architecture;
+    const struct gc_encoding *encoding = gc_encoding_of(architecture);
+    const struct slot_encoding *slots = &encodings[architecture];
+    if (!encoding || !slots->register_count || version < GC_VERSION_MIN || version > GC_VERSION_MAX || !gc_info)
         return false;
-    struct decoder d = {.bits = {.reader = &reader->raw, .base = gc_info}, .is_call = is_call};
+    struct decoder d = {.bits = {.reader = reader, .base = gc_info}, .encoding = slots, .is_call = is_call};
     size_t before = ret->count;
     if (!gc_header_read(&d.bits, encoding, version, &d.header))
         return false;
     if (offset > d.header.code_length)
         return corrupt(&d);
     bool has_register = d.header.frame_register != UINT32_MAX;
-    d.frame_register = has_register ? d.header.frame_register ^ FRAME_REGISTER_FLIP : REGISTER_COUNT;
-    d.scratch_size = d.header.stack_area << 3;
+    d.frame_register =
+        has_register ? (d.header.frame_register ^ slots->frame_flip) + slots->frame_first : slots->register_count;
+    d.scratch_size = d.header.stack_area << slots->word_shift;
     /* Up to version 3, what is live at a call is what is live in the call; since then, it is that at its return. */
     bool known = gc_header_locate(&d.bits, encoding, &d.header, is_call ? offset : GC_NO_POINT,
                                   offset - (is_call && d.header.is_byte_before), &d.place) &&
                  read_slots(&d) && read_live(&d, ret);
     free(d.slots);
-    if (!known || reader_failed(&reader->raw))
+    if (!known || reader_failed(reader))
         ret->count = before;
-    return known && !reader_failed(&reader->raw);
+    return known && !reader_failed(reader);
 }

@@ -1,14 +1,14 @@
 /*
  * gc_slots.h: the slots, registers and words of the stack, in which a method's frame holds references to objects at an
  * instruction, from the method's GC info. The runtime's collector reads the same: each slot is a reference or null.
- * This build reads them for x64.
+ * This build reads them for x64, arm64 and arm.
  * Source: dotnet/runtime docs/design/datacontracts/GCInfo.md; src/coreclr/vm/gcinfodecoder.cpp;
  * src/coreclr/inc/gcinfotypes.h; pull request 110845 (calls, since version 4).
  */
 #ifndef CDACQ_CONTRACTS_CODE_INFO_GC_SLOTS_H
 #define CDACQ_CONTRACTS_CODE_INFO_GC_SLOTS_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 #include "util/vector.h"
 
 enum gc_slot_base {
@@ -34,7 +34,7 @@ enum { GC_SLOTS_MAX = 4096 }; /* of a method */
  * live there: another architecture or version, an instruction at which the collector cannot stop. False, and the reader
  * fails, if the GC info is corrupt or cannot be read.
  */
-bool gc_slots_read(struct field_reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
+bool gc_slots_read(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
                    struct gc_slots *ret);
 
 #endif

@@ -13,7 +13,7 @@ enum {
     PACKED_LENGTH_MASK = 0x7ff /* above two bits of flags */
 };
 
-struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t address, uint32_t count, uint64_t base)
+struct unwind_table unwind_table_at(const struct reader *reader, uint64_t address, uint32_t count, uint64_t base)
 {
     return (struct unwind_table){
         .address = address,
@@ -23,7 +23,7 @@ struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t 
     };
 }
 
-void unwind_table_window(struct field_reader *reader, struct unwind_table *table)
+void unwind_table_window(struct reader *reader, struct unwind_table *table)
 {
     const struct layout_slot *fields = reader->layout->fields;
     /* A window is read without checks, so every field must lie within an entry. */
@@ -32,17 +32,17 @@ void unwind_table_window(struct field_reader *reader, struct unwind_table *table
                 range_fits(fields[F_RuntimeFunction_EndAddress].offset, 4, table->entry_size);
     bool unverified; /* told by the reads that found the table */
     if (fits)
-        table->window = reader_try_lasting_view(&reader->raw, table->address, (size_t)table->count * table->entry_size,
-                                                &unverified);
+        table->window =
+            reader_try_lasting_view(reader, table->address, (size_t)table->count * table->entry_size, &unverified);
 }
 
-uint32_t unwind_table_find(struct field_reader *reader, const struct unwind_table *table, uint32_t relative)
+uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative)
 {
     uint32_t after = lower_bound(i, table->count, unwind_table_begin(reader, table, i) <= relative);
-    return after && !reader_failed(&reader->raw) ? after - 1 : UINT32_MAX;
+    return after && !reader_failed(reader) ? after - 1 : UINT32_MAX;
 }
 
-static uint32_t unwind_data_of(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
+static uint32_t unwind_data_of(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
     return unwind_table_field(reader, table, i, F_RuntimeFunction_UnwindData);
 }
@@ -50,14 +50,14 @@ static uint32_t unwind_data_of(struct field_reader *reader, const struct unwind_
 /* ---- x86 ---- */
 
 /* Without funclets there is no unwind data: the entry leads to the GC info. */
-static uint32_t length_x86(struct field_reader *reader, uint64_t unwind_data)
+static uint32_t length_x86(struct reader *reader, uint64_t unwind_data)
 {
     if (has_field(reader, F_UnwindInfo_FunctionLength))
         return (uint32_t)read_field(reader, unwind_data, F_UnwindInfo_FunctionLength);
-    return has_funclets(reader) ? read_u32(&reader->raw, unwind_data) : gc_info_code_length(reader, unwind_data, 0);
+    return has_funclets(reader) ? read_u32(reader, unwind_data) : gc_info_code_length(reader, unwind_data, 0);
 }
 
-static uint32_t size_x86(struct field_reader *reader)
+static uint32_t size_x86(struct reader *reader)
 {
     if (has_field(reader, F_UnwindInfo_FunctionLength))
         return reader->layout->fields[F_UnwindInfo_FunctionLength].offset + 4;
@@ -71,10 +71,10 @@ static bool is_chained(uint8_t first)
     return first >> 3 & CHAININFO;
 }
 
-static uint32_t size_x64(struct field_reader *reader, uint64_t address)
+static uint32_t size_x64(struct reader *reader, uint64_t address)
 {
     uint8_t unwind_info[4];
-    if (!reader_copy(&reader->raw, address, unwind_info, sizeof unwind_info))
+    if (!reader_copy(reader, address, unwind_info, sizeof unwind_info))
         return 0;
     uint64_t count = unwind_info[2], codes = 4;
     if (has_field(reader, F_UnwindInfo_CountOfUnwindCodes))
@@ -100,24 +100,24 @@ static bool has_unwind_header(enum architecture architecture)
 }
 
 /* How many bytes the header's length counts in. */
-static uint32_t unit_of(const struct field_reader *reader)
+static uint32_t unit_of(const struct reader *reader)
 {
     if (!has_unwind_header(reader->layout->architecture))
-        return reader->raw.pointer_size / 2u;
+        return reader->pointer_size / 2u;
     return reader->layout->architecture == ARCHITECTURE_ARM ? 2 : 4;
 }
 
-static bool read_header(struct field_reader *reader, uint64_t address, struct unwind_header *ret)
+static bool read_header(struct reader *reader, uint64_t address, struct unwind_header *ret)
 {
     bool arm = reader->layout->architecture == ARCHITECTURE_ARM;
     bool arm64 = reader->layout->architecture == ARCHITECTURE_ARM64;
-    struct unwind_header header = {.first = read_u32(&reader->raw, address), .size = 4};
+    struct unwind_header header = {.first = read_u32(reader, address), .size = 4};
     bool describes_the_only_epilog = header.first >> 21 & 1;
     header.codes = header.first >> (arm ? 28 : 27);
     header.epilogs = header.first >> (arm ? 23 : 22) & 0x1f;
     /* If the first word counts no codes, the runtime reads a second one; on arm and arm64 only without epilogs. */
     if (!header.codes && !((arm || arm64) && header.epilogs)) {
-        uint32_t second = read_u32(&reader->raw, address + 4);
+        uint32_t second = read_u32(reader, address + 4);
         header.size = 8;
         header.epilogs = second & 0xffff;
         header.codes = second >> 16 & 0xff;
@@ -125,30 +125,30 @@ static bool read_header(struct field_reader *reader, uint64_t address, struct un
     if (describes_the_only_epilog)
         header.epilogs = 0; /* the number is the index of its codes */
     if (header.first >> 18 & 3)
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, address, "unwind data: version");
-    if (reader_failed(&reader->raw))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, address, "unwind data: version");
+    if (reader_failed(reader))
         return false;
     *ret = header;
     return true;
 }
 
 /* Only arm and arm64 have packed data, and no runtime has written any yet. */
-static bool is_packed(struct field_reader *reader, uint32_t unwind_data)
+static bool is_packed(struct reader *reader, uint32_t unwind_data)
 {
     enum architecture architecture = reader->layout->architecture;
     return unwind_data & PACKED_MASK && (architecture == ARCHITECTURE_ARM || architecture == ARCHITECTURE_ARM64);
 }
 
-static uint32_t length_by_header(struct field_reader *reader, const struct unwind_table *table, uint32_t unwind_data)
+static uint32_t length_by_header(struct reader *reader, const struct unwind_table *table, uint32_t unwind_data)
 {
     uint32_t units = is_packed(reader, unwind_data) ? unwind_data >> 2 & PACKED_LENGTH_MASK
-                                                    : read_u32(&reader->raw, table->base + unwind_data) & LENGTH_MASK;
+                                                    : read_u32(reader, table->base + unwind_data) & LENGTH_MASK;
     return units * unit_of(reader);
 }
 
 /* ---- All ---- */
 
-uint32_t unwind_table_length(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
+uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
     enum architecture architecture = reader->layout->architecture;
     if (architecture == ARCHITECTURE_X64 || has_field(reader, F_RuntimeFunction_EndAddress)) {
@@ -164,7 +164,7 @@ uint32_t unwind_table_length(struct field_reader *reader, const struct unwind_ta
     return length_by_header(reader, table, unwind_data);
 }
 
-bool unwind_table_data(struct field_reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
+bool unwind_table_data(struct reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
                        uint32_t *ret_size)
 {
     uint32_t unwind_data = unwind_data_of(reader, table, i), size = 0;
@@ -180,14 +180,14 @@ bool unwind_table_data(struct field_reader *reader, const struct unwind_table *t
         size = header.size + 4 * header.epilogs + 4 * header.codes + 4;
     else
         return false;
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     *ret_address = address;
     *ret_size = size;
     return true;
 }
 
-bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
+bool unwind_table_is_fragment(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
     enum { FRAGMENT_ARM = 22, END_C = 0xe5 }; /* a flag of the header; the first code if there is no prolog */
     enum architecture architecture = reader->layout->architecture;
@@ -198,25 +198,25 @@ bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_t
     struct unwind_header header;
     if (is_packed(reader, unwind_data))
         return (unwind_data & PACKED_MASK) == PACKED_FRAGMENT;
-    if (reader_failed(&reader->raw) || !read_header(reader, address, &header))
+    if (reader_failed(reader) || !read_header(reader, address, &header))
         return false;
     if (architecture == ARCHITECTURE_ARM)
         return header.first >> FRAGMENT_ARM & 1;
-    return header.codes && read_u8(&reader->raw, address + header.size + 4 * header.epilogs) == END_C;
+    return header.codes && read_u8(reader, address + header.size + 4 * header.epilogs) == END_C;
 }
 
-uint32_t unwind_table_root(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
+uint32_t unwind_table_root(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
-    while (i > 0 && unwind_table_is_fragment(reader, table, i) && reader_step(&reader->raw, "function fragments"))
+    while (i > 0 && unwind_table_is_fragment(reader, table, i) && reader_step(reader, "function fragments"))
         i--;
     return i;
 }
 
-bool unwind_table_is_cold_funclet(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
+bool unwind_table_is_cold_funclet(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
     if (reader->layout->architecture != ARCHITECTURE_X64)
         return false;
     uint32_t unwind_data = unwind_data_of(reader, table, i);
-    return !(unwind_data & REFERENCE) && !is_chained(read_u8(&reader->raw, table->base + unwind_data)) &&
-           !reader_failed(&reader->raw);
+    return !(unwind_data & REFERENCE) && !is_chained(read_u8(reader, table->base + unwind_data)) &&
+           !reader_failed(reader);
 }

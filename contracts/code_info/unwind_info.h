@@ -28,29 +28,29 @@ struct unwind_table {
 };
 
 /* Whether handlers are functions of their own. If not, as on x86 Windows before .NET 10, code has no unwind data. */
-static inline bool has_funclets(const struct field_reader *reader)
+static inline bool has_funclets(const struct reader *reader)
 {
     return reader->layout->globals[G_FeatureEHFunclets] != 0;
 }
 
 /* The table of `count` entries at `address`. */
-struct unwind_table unwind_table_at(const struct field_reader *reader, uint64_t address, uint32_t count, uint64_t base);
+struct unwind_table unwind_table_at(const struct reader *reader, uint64_t address, uint32_t count, uint64_t base);
 
 /* Takes a window on the whole table if it is contiguous, for many searches. Not of a recording target. */
-void unwind_table_window(struct field_reader *reader, struct unwind_table *table);
+void unwind_table_window(struct reader *reader, struct unwind_table *table);
 
 /* A 32-bit field of an entry. 0, and the reader fails, when it cannot be read. */
-static inline uint32_t unwind_table_field(struct field_reader *reader, const struct unwind_table *table, uint32_t i,
+static inline uint32_t unwind_table_field(struct reader *reader, const struct unwind_table *table, uint32_t i,
                                           enum layout_field field)
 {
     uint64_t offset = (uint64_t)i * table->entry_size + reader->layout->fields[field].offset;
     if (LIKELY(table->window != NULL))
-        return load_u32(table->window + offset, reader->raw.big_endian);
-    return (uint32_t)field_read(reader, field, read_u32(&reader->raw, table->address + offset));
+        return load_u32(table->window + offset, reader->big_endian);
+    return (uint32_t)field_read(reader, field, read_u32(reader, table->address + offset));
 }
 
 /* The begin of an entry, relative, without the Thumb bit of arm. */
-static inline uint32_t unwind_table_begin(struct field_reader *reader, const struct unwind_table *table, uint32_t i)
+static inline uint32_t unwind_table_begin(struct reader *reader, const struct unwind_table *table, uint32_t i)
 {
     uint32_t begin = unwind_table_field(reader, table, i, F_RuntimeFunction_BeginAddress);
     bool thumb = reader->layout->architecture == ARCHITECTURE_ARM ||
@@ -59,30 +59,30 @@ static inline uint32_t unwind_table_begin(struct field_reader *reader, const str
 }
 
 /* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX if there is none. */
-uint32_t unwind_table_find(struct field_reader *reader, const struct unwind_table *table, uint32_t relative);
+uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative);
 
 /*
  * The length of the function of an entry: by its end address (x64); by UnwindInfo.FunctionLength or the GC info (x86);
  * else by the packed entry, or by the low 18 bits of its unwind data, in units of two bytes (arm) or four. 0, and the
  * reader fails, when it cannot be read.
  */
-uint32_t unwind_table_length(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
+uint32_t unwind_table_length(struct reader *reader, const struct unwind_table *table, uint32_t i);
 
 /*
  * The address and size of the unwind data of an entry, the personality routine's RVA included. False, without failing,
  * if there are none (the entry is packed or refers to another one) or the architecture is not known; false, and the
  * reader fails, if they are malformed or cannot be read.
  */
-bool unwind_table_data(struct field_reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
+bool unwind_table_data(struct reader *reader, const struct unwind_table *table, uint32_t i, uint64_t *ret_address,
                        uint32_t *ret_size);
 
 /* Whether an entry describes a fragment; never on x64, where such code is chained. False if the reader fails. */
-bool unwind_table_is_fragment(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
+bool unwind_table_is_fragment(struct reader *reader, const struct unwind_table *table, uint32_t i);
 
 /* The entry with which the function or funclet of entry `i` begins: `i` itself unless it is a fragment. */
-uint32_t unwind_table_root(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
+uint32_t unwind_table_root(struct reader *reader, const struct unwind_table *table, uint32_t i);
 
 /* Whether an entry of cold code describes a funclet: on x64 unless it is chained to the method's body, else never. */
-bool unwind_table_is_cold_funclet(struct field_reader *reader, const struct unwind_table *table, uint32_t i);
+bool unwind_table_is_cold_funclet(struct reader *reader, const struct unwind_table *table, uint32_t i);
 
 #endif

@@ -20,6 +20,14 @@ static uint32_t last_pair(const struct hot_cold_map *map, uint32_t index,
     return after ? after - 1 : UINT32_MAX;
 }
 
+/* Whether a pair is between its neighbours, by both indexes. If not, it may be that of another method. */
+static bool is_in_order(const struct hot_cold_map *map, uint32_t pair)
+{
+    uint32_t before = pair ? pair - 1 : pair, after = pair + 1 < map->pair_count ? pair + 1 : pair;
+    return (before == pair || (cold_at(map, before) < cold_at(map, pair) && hot_at(map, before) < hot_at(map, pair))) &&
+           (after == pair || (cold_at(map, pair) < cold_at(map, after) && hot_at(map, pair) < hot_at(map, after)));
+}
+
 uint32_t hot_cold_first_cold(const struct hot_cold_map *map)
 {
     return map->pair_count ? MIN(cold_at(map, 0), map->function_count) : map->function_count;
@@ -28,7 +36,7 @@ uint32_t hot_cold_first_cold(const struct hot_cold_map *map)
 bool hot_cold_hot_of(const struct hot_cold_map *map, uint32_t cold, uint32_t *ret_hot)
 {
     uint32_t pair = last_pair(map, cold, cold_at);
-    if (pair == UINT32_MAX || hot_at(map, pair) >= hot_cold_first_cold(map))
+    if (pair == UINT32_MAX || hot_at(map, pair) >= hot_cold_first_cold(map) || !is_in_order(map, pair))
         return false;
     *ret_hot = hot_at(map, pair);
     return true;
@@ -37,7 +45,7 @@ bool hot_cold_hot_of(const struct hot_cold_map *map, uint32_t cold, uint32_t *re
 bool hot_cold_cold_of(const struct hot_cold_map *map, uint32_t hot, uint32_t *ret_begin, uint32_t *ret_end)
 {
     uint32_t pair = last_pair(map, hot, hot_at);
-    if (pair == UINT32_MAX || hot_at(map, pair) != hot)
+    if (pair == UINT32_MAX || hot_at(map, pair) != hot || !is_in_order(map, pair))
         return false;
     uint32_t begin = cold_at(map, pair);
     uint32_t end = pair + 1 < map->pair_count ? cold_at(map, pair + 1) : map->function_count;

@@ -18,10 +18,13 @@ struct hot_cold_map {
 /* The first cold function; all later ones are cold too. function_count if the image is not split. */
 uint32_t hot_cold_first_cold(const struct hot_cold_map *map);
 
-/* The hot function that a cold one belongs to. False if no pair covers it. */
+/* The hot function that a cold one belongs to. False if no pair covers it, or the pair is not in order. */
 bool hot_cold_hot_of(const struct hot_cold_map *map, uint32_t cold, uint32_t *ret_hot);
 
-/* The cold functions [begin, end) of the method that starts at `hot`. False if it has none. */
+/*
+ * The cold functions [begin, end) of the method that starts at `hot`. False if it has none, or its pair is not in
+ * order.
+ */
 bool hot_cold_cold_of(const struct hot_cold_map *map, uint32_t hot, uint32_t *ret_begin, uint32_t *ret_end);
 
 #endif

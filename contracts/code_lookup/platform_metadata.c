@@ -8,14 +8,14 @@ static uint64_t address_of(const struct layout *layout, enum layout_field field)
     return published ? metadata + layout->fields[field].offset : 0;
 }
 
-unsigned platform_metadata_code_pointer_flags(struct field_reader *reader)
+unsigned platform_metadata_code_pointer_flags(struct reader *reader)
 {
     uint64_t address = address_of(reader->layout, F_PlatformMetadata_CodePointerFlags);
     uint8_t flags = 0;
-    return address && reader_try_copy(&reader->raw, address, &flags, 1) ? flags : 0;
+    return address && reader_try_copy(reader, address, &flags, 1) ? flags : 0;
 }
 
-uint64_t platform_metadata_precode_machine_descriptor(const struct field_reader *reader)
+uint64_t platform_metadata_precode_machine_descriptor(const struct reader *reader)
 {
     return address_of(reader->layout, F_PlatformMetadata_PrecodeMachineDescriptor);
 }

@@ -5,13 +5,13 @@
 /* ---- The machine descriptor ---- */
 
 /* One value, from the target's memory or else from the supplement (G_COUNT: none has it). False if neither has it. */
-static bool machine_value(struct field_reader *reader, uint64_t descriptor, enum layout_field field,
+static bool machine_value(struct reader *reader, uint64_t descriptor, enum layout_field field,
                           enum layout_global global, uint64_t *ret)
 {
     const struct layout *layout = reader->layout;
     if (descriptor && layout->fields[field].present) {
         *ret = read_field(reader, descriptor, field);
-        return !reader_failed(&reader->raw);
+        return !reader_failed(reader);
     }
     if (global == G_COUNT || !layout->global_present[global])
         return false;
@@ -20,7 +20,7 @@ static bool machine_value(struct field_reader *reader, uint64_t descriptor, enum
 }
 
 /* The same for a required value: the reader fails without it. */
-static uint64_t needed_value(struct field_reader *reader, uint64_t descriptor, enum layout_field field,
+static uint64_t needed_value(struct reader *reader, uint64_t descriptor, enum layout_field field,
                              enum layout_global global)
 {
     uint64_t value;
@@ -30,7 +30,7 @@ static uint64_t needed_value(struct field_reader *reader, uint64_t descriptor, e
 #define SUPPLEMENTED(name) F_PrecodeMachineDescriptor_##name, G_PrecodeMachineDescriptor_##name
 #define PUBLISHED(name)    F_PrecodeMachineDescriptor_##name, G_COUNT
 
-static void read_types(struct field_reader *reader, uint64_t descriptor, struct precode_machine *machine)
+static void read_types(struct reader *reader, uint64_t descriptor, struct precode_machine *machine)
 {
     static const struct {
         enum layout_field field;
@@ -61,40 +61,40 @@ static enum precode_kind kind_of_type(const struct precode_machine *machine, uin
 
 /* ---- Versions 1 and 2: a number in an instruction ---- */
 
-static void read_type_location(struct field_reader *reader, uint64_t descriptor, struct precode_machine *machine)
+static void read_type_location(struct reader *reader, uint64_t descriptor, struct precode_machine *machine)
 {
     machine->type_offset = (uint8_t)needed_value(reader, descriptor, SUPPLEMENTED(OffsetOfPrecodeType));
     machine->type_width = (uint8_t)needed_value(reader, descriptor, SUPPLEMENTED(ReadWidthOfPrecodeType));
     machine->type_shift = (uint8_t)needed_value(reader, descriptor, SUPPLEMENTED(ShiftOfPrecodeType));
-    if (!reader_failed(&reader->raw) && machine->type_width != 1 && machine->type_width != 2)
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, descriptor, "PrecodeMachineDescriptor.ReadWidthOfPrecodeType");
-    if (!reader_failed(&reader->raw) && machine->type_shift >= 8 * machine->type_width)
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, descriptor, "PrecodeMachineDescriptor.ShiftOfPrecodeType");
+    if (!reader_failed(reader) && machine->type_width != 1 && machine->type_width != 2)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, descriptor, "PrecodeMachineDescriptor.ReadWidthOfPrecodeType");
+    if (!reader_failed(reader) && machine->type_shift >= 8 * machine->type_width)
+        reader_fail(reader, CDACQ_ERR_CORRUPT, descriptor, "PrecodeMachineDescriptor.ShiftOfPrecodeType");
 }
 
-static enum precode_kind kind_by_type_in_code(struct field_reader *reader, const struct precode_machine *machine,
+static enum precode_kind kind_by_type_in_code(struct reader *reader, const struct precode_machine *machine,
                                               uint64_t address)
 {
-    uint64_t word = read_uint(&reader->raw, address + machine->type_offset, machine->type_width);
-    return reader_failed(&reader->raw) ? PRECODE_NONE : kind_of_type(machine, (uint8_t)(word >> machine->type_shift));
+    uint64_t word = read_uint(reader, address + machine->type_offset, machine->type_width);
+    return reader_failed(reader) ? PRECODE_NONE : kind_of_type(machine, (uint8_t)(word >> machine->type_shift));
 }
 
 /* ---- Version 3: all bytes of the code ---- */
 
-static void read_code(struct field_reader *reader, uint64_t descriptor, enum layout_field size, enum layout_field bytes,
+static void read_code(struct reader *reader, uint64_t descriptor, enum layout_field size, enum layout_field bytes,
                       enum layout_field ignored, struct precode_code *ret)
 {
     ret->size = (uint8_t)needed_value(reader, descriptor, size, G_COUNT);
     uint64_t bytes_at = field_address(reader, descriptor, bytes);
     uint64_t ignored_at = field_address(reader, descriptor, ignored);
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return;
-    if (!reader_copy(&reader->raw, bytes_at, ret->bytes, ret->size) ||
-        !reader_copy(&reader->raw, ignored_at, ret->ignored, ret->size))
+    if (!reader_copy(reader, bytes_at, ret->bytes, ret->size) ||
+        !reader_copy(reader, ignored_at, ret->ignored, ret->size))
         field_read(reader, bytes, 0);
 }
 
-static void read_codes(struct field_reader *reader, uint64_t descriptor, struct precode_machine *machine)
+static void read_codes(struct reader *reader, uint64_t descriptor, struct precode_machine *machine)
 {
     read_code(reader, descriptor, F_PrecodeMachineDescriptor_StubPrecodeSize, F_PrecodeMachineDescriptor_StubBytes,
               F_PrecodeMachineDescriptor_StubIgnoredBytes, &machine->stub);
@@ -105,20 +105,19 @@ static void read_codes(struct field_reader *reader, uint64_t descriptor, struct 
 }
 
 /* Whether the code at `address` is that of a precode. A pattern that ignores every byte matches nothing. */
-static bool is_code(struct field_reader *reader, const struct precode_code *code, uint64_t address)
+static bool is_code(struct reader *reader, const struct precode_code *code, uint64_t address)
 {
     size_t compared = 0;
     for (size_t i = 0; i < code->size; i++)
         if (!code->ignored[i]) {
-            if (read_u8(&reader->raw, address + i) != code->bytes[i] || reader_failed(&reader->raw))
+            if (read_u8(reader, address + i) != code->bytes[i] || reader_failed(reader))
                 return false;
             compared++;
         }
     return compared > 0;
 }
 
-static enum precode_kind kind_by_code(struct field_reader *reader, const struct precode_machine *machine,
-                                      uint64_t address)
+static enum precode_kind kind_by_code(struct reader *reader, const struct precode_machine *machine, uint64_t address)
 {
     if (is_code(reader, &machine->stub, address))
         return PRECODE_STUB;
@@ -134,40 +133,39 @@ const struct precode_stubs_version precode_stubs_3 = {
 
 /* ---- From the precode to the MethodDesc ---- */
 
-static bool read_machine(const struct precode_stubs_version *version, struct field_reader *reader,
+static bool read_machine(const struct precode_stubs_version *version, struct reader *reader,
                          struct precode_machine *machine)
 {
     uint64_t descriptor = platform_metadata_precode_machine_descriptor(reader);
     machine->page_size = needed_value(reader, descriptor, SUPPLEMENTED(StubCodePageSize));
-    if (!reader_failed(&reader->raw) && (!machine->page_size || machine->page_size % reader->raw.pointer_size))
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, descriptor, "PrecodeMachineDescriptor.StubCodePageSize");
+    if (!reader_failed(reader) && (!machine->page_size || machine->page_size % reader->pointer_size))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, descriptor, "PrecodeMachineDescriptor.StubCodePageSize");
     read_types(reader, descriptor, machine);
     version->read_code(reader, descriptor, machine);
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
-static uint64_t interpreted_method(struct field_reader *reader, uint64_t data)
+static uint64_t interpreted_method(struct reader *reader, uint64_t data)
 {
     uint64_t code = read_field(reader, data, F_InterpreterPrecodeData_ByteCodeAddr);
     uint64_t method = read_field(reader, code, F_InterpByteCodeStart_Method);
     return read_field(reader, method, F_InterpMethod_MethodDesc);
 }
 
-uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, struct field_reader *reader,
-                                   uint64_t address)
+uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, struct reader *reader, uint64_t address)
 {
     struct precode_machine machine = {0};
-    if (address % reader->raw.pointer_size || !read_machine(version, reader, &machine))
+    if (address % reader->pointer_size || !read_machine(version, reader, &machine))
         return 0;
     enum precode_kind kind = version->code_at(reader, &machine, address);
-    reader_name_failure(&reader->raw, "precode");
+    reader_name_failure(reader, "precode");
     uint64_t data = address + machine.page_size;
     if (kind == PRECODE_STUB) {
         kind = kind_of_type(&machine, (uint8_t)read_field(reader, data, F_StubPrecodeData_Type));
         if (kind == PRECODE_FIXUP)
             kind = PRECODE_NONE; /* a fixup precode has other code */
     }
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return 0;
     switch (kind) {
     case PRECODE_STUB:

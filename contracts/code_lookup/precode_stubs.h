@@ -10,7 +10,7 @@
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_PRECODE_STUBS_H
 #define CDACQ_CONTRACTS_CODE_LOOKUP_PRECODE_STUBS_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 /* In the order in which the specification compares types. */
 enum precode_kind {
@@ -40,9 +40,9 @@ struct precode_machine {
 /* What differs between versions of the contract. */
 struct precode_stubs_version {
     /* The kind of precode at `address` as far as its code shows. */
-    enum precode_kind (*code_at)(struct field_reader *reader, const struct precode_machine *machine, uint64_t address);
+    enum precode_kind (*code_at)(struct reader *reader, const struct precode_machine *machine, uint64_t address);
     /* Reads the part of the machine descriptor that code_at needs. */
-    void (*read_code)(struct field_reader *reader, uint64_t descriptor, struct precode_machine *machine);
+    void (*read_code)(struct reader *reader, uint64_t descriptor, struct precode_machine *machine);
     /* The field of StubPrecodeData that leads to the MethodDesc. */
     enum layout_field stub_target;
 };
@@ -54,7 +54,7 @@ extern const struct precode_stubs_version precode_stubs_1, precode_stubs_2, prec
  * precode of a method starts there (but a UMEntry thunk, a dynamic helper or an unused precode); also, and the reader
  * fails, if it cannot be read.
  */
-uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, struct field_reader *reader,
+uint64_t precode_stubs_method_desc(const struct precode_stubs_version *version, struct reader *reader,
                                    uint64_t address);
 
 #endif

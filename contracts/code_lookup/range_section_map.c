@@ -7,15 +7,15 @@
 
 enum { SLOTS = 256 };
 
-static unsigned level_count(const struct field_reader *reader)
+static unsigned level_count(const struct reader *reader)
 {
-    return reader->raw.pointer_size == 4 ? 2 : 5;
+    return reader->pointer_size == 4 ? 2 : 5;
 }
 
 /* The lowest address bit that selects a slot of `level`; level 1 is the innermost. */
-static unsigned level_shift(const struct field_reader *reader, unsigned level)
+static unsigned level_shift(const struct reader *reader, unsigned level)
 {
-    return (reader->raw.pointer_size == 4 ? 16 : 17) + 8 * (level - 1);
+    return (reader->pointer_size == 4 ? 16 : 17) + 8 * (level - 1);
 }
 
 static uint64_t untagged(uint64_t pointer)
@@ -23,7 +23,7 @@ static uint64_t untagged(uint64_t pointer)
     return pointer & ~TAG_MASK;
 }
 
-static bool read_section(struct field_reader *reader, uint64_t address, struct range_section *ret)
+static bool read_section(struct reader *reader, uint64_t address, struct range_section *ret)
 {
     struct range_section section = {
         .address = address,
@@ -35,40 +35,40 @@ static bool read_section(struct field_reader *reader, uint64_t address, struct r
         .flags = (uint32_t)read_field(reader, address, F_RangeSection_Flags),
         .range_list = read_optional(reader, address, F_RangeSection_RangeList),
     };
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     *ret = section;
     return true;
 }
 
 /* 1 marks the end of the deletion list, so any non-zero value means that the section is being deleted. */
-static bool is_being_deleted(struct field_reader *reader, uint64_t section)
+static bool is_being_deleted(struct reader *reader, uint64_t section)
 {
     return has_field(reader, F_RangeSection_NextForDelete) &&
            read_field(reader, section, F_RangeSection_NextForDelete) != 0;
 }
 
 /* Follows the slots for `address` down to that of `last_level`; 0 if one is empty. */
-static uint64_t follow(struct field_reader *reader, uint64_t map, uint64_t address, unsigned last_level)
+static uint64_t follow(struct reader *reader, uint64_t map, uint64_t address, unsigned last_level)
 {
     uint64_t table = field_address(reader, map, F_RangeSectionMap_TopLevelData);
     for (unsigned level = level_count(reader); level >= last_level && table; level--) {
         uint64_t slot = address >> level_shift(reader, level) & (SLOTS - 1);
-        table = untagged(read_pointer(&reader->raw, table + slot * reader->raw.pointer_size));
-        reader_name_failure(&reader->raw, "RangeSectionMap");
+        table = untagged(read_pointer(reader, table + slot * reader->pointer_size));
+        reader_name_failure(reader, "RangeSectionMap");
     }
     return table;
 }
 
-bool range_section_map_reaches(struct field_reader *reader, uint64_t map, uint64_t address)
+bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address)
 {
-    return reader->raw.pointer_size == 4 || follow(reader, map, address, 3) != 0;
+    return reader->pointer_size == 4 || follow(reader, map, address, 3) != 0;
 }
 
-bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t address, struct range_section *ret)
+bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret)
 {
     for (uint64_t fragment = follow(reader, map, address, 1);
-         fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list");
+         fragment && reader_step(reader, "RangeSectionFragment.Next list");
          fragment = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next))) {
         if (address < read_field(reader, fragment, F_RangeSectionFragment_RangeBegin) ||
             address >= read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen))
@@ -80,7 +80,7 @@ bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t 
             return false;
         if (address >= ret->begin && address < ret->end)
             return true;
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, fragment, "RangeSectionFragment.RangeSection");
+        reader_fail(reader, CDACQ_ERR_CORRUPT, fragment, "RangeSectionFragment.RangeSection");
     }
     return false;
 }
@@ -112,7 +112,7 @@ struct listed_table {
 };
 
 struct lister {
-    struct field_reader *reader;
+    struct reader *reader;
     struct listed_table tables[RANGE_TABLE_MAX];
     size_t table_count, repeated_count;
     struct listed_sections sections; /* one for each slot that lists it */
@@ -124,7 +124,7 @@ struct lister {
 /* Counts and skips what could not be read, so that the rest of the map is still listed. */
 static bool skip_unreadable(struct lister *lister)
 {
-    bool recovered = reader_recover(&lister->reader->raw, FAILURE(CDACQ_ERR_MEMORY));
+    bool recovered = reader_recover(lister->reader, FAILURE(CDACQ_ERR_MEMORY));
     lister->left_out += recovered;
     return recovered;
 }
@@ -133,13 +133,13 @@ static bool skip_unreadable(struct lister *lister)
 static bool add_gap(struct lister *lister, uint64_t begin, unsigned level)
 {
     struct gap gap = {begin, begin + (UINT64_C(1) << level_shift(lister->reader, level)) - 1};
-    return gaps_append(&lister->gaps, gap) || reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+    return gaps_append(&lister->gaps, gap) || reader_fail(lister->reader, CDACQ_ERR_NOMEM, 0, "range sections");
 }
 
 static void add_section(struct lister *lister, struct listed_section listed)
 {
     if (!listed_sections_append(&lister->sections, listed))
-        reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+        reader_fail(lister->reader, CDACQ_ERR_NOMEM, 0, "range sections");
 }
 
 static bool lists_the_same(const struct listed_section *a, const struct listed_section *b)
@@ -170,16 +170,16 @@ static void skip_fragments(struct lister *lister, size_t first, uint64_t begin)
 /* Lists the fragments of the slot of level 1 for the addresses from `begin` on. */
 static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t begin)
 {
-    struct field_reader *reader = lister->reader;
+    struct reader *reader = lister->reader;
     size_t first = lister->sections.count, marked_at = 0;
     uint64_t marked = 0;
-    for (size_t i = 0; fragment && reader_step(&reader->raw, "RangeSectionFragment.Next list"); i++) {
+    for (size_t i = 0; fragment && reader_step(reader, "RangeSectionFragment.Next list"); i++) {
         if (!(i & (i - 1))) { /* a power of two: a list that returns to this fragment is a cycle */
             marked = fragment;
             marked_at = i;
         }
         if (++lister->fragment_count > RANGE_FRAGMENT_MAX) {
-            reader_fail(&reader->raw, CDACQ_ERR_FUEL, fragment, "RangeSectionFragment.Next list");
+            reader_fail(reader, CDACQ_ERR_FUEL, fragment, "RangeSectionFragment.Next list");
             return;
         }
         struct listed_section listed = {
@@ -187,10 +187,10 @@ static void list_fragments(struct lister *lister, uint64_t fragment, uint64_t be
             .begin = read_field(reader, fragment, F_RangeSectionFragment_RangeBegin),
             .end = read_field(reader, fragment, F_RangeSectionFragment_RangeEndOpen),
         };
-        if (!reader_failed(&reader->raw))
+        if (!reader_failed(reader))
             add_section(lister, listed); /* a look-up that ends here does not read which one is next */
         uint64_t next = untagged(read_field(reader, fragment, F_RangeSectionFragment_Next));
-        if (reader_failed(&reader->raw)) {
+        if (reader_failed(reader)) {
             skip_fragments(lister, first, begin);
             return;
         }
@@ -211,25 +211,24 @@ static bool seen_before(struct lister *lister, uint64_t table, unsigned level)
 }
 
 /* A slot of a table, from its window if all of the table could be read. False if the slot is missing. */
-static bool read_slot(struct field_reader *reader, const struct window *window, uint64_t table, unsigned slot,
-                      uint64_t *ret)
+static bool read_slot(struct reader *reader, const struct window *window, uint64_t table, unsigned slot, uint64_t *ret)
 {
-    size_t size = reader->raw.pointer_size, offset = slot * size;
+    size_t size = reader->pointer_size, offset = slot * size;
     uint8_t copy[8];
     const uint8_t *p = window ? window->bytes + offset : copy;
-    if (!window && !reader_try_copy(&reader->raw, table + offset, copy, size))
+    if (!window && !reader_try_copy(reader, table + offset, copy, size))
         return false;
-    *ret = untagged(size == 4 ? load_u32(p, reader->raw.big_endian) : load_u64(p, reader->raw.big_endian));
+    *ret = untagged(size == 4 ? load_u32(p, reader->big_endian) : load_u64(p, reader->big_endian));
     return true;
 }
 
 /* Lists a table of `level`, for the addresses from `begin` on. */
 static void list_table(struct lister *lister, uint64_t table, unsigned level, uint64_t begin)
 {
-    struct field_reader *reader = lister->reader;
+    struct reader *reader = lister->reader;
     struct window window;
     if (lister->table_count == RANGE_TABLE_MAX || lister->repeated_count == RANGE_REPEATED_MAX) {
-        reader_fail(&reader->raw, CDACQ_ERR_FUEL, table, "RangeSectionMap: tables");
+        reader_fail(reader, CDACQ_ERR_FUEL, table, "RangeSectionMap: tables");
         return;
     }
     if (seen_before(lister, table, level)) {
@@ -238,12 +237,11 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level, ui
         return;
     }
     lister->tables[lister->table_count++] = (struct listed_table){table, level};
-    bool whole =
-        reader_window(&reader->raw, table, (uint64_t)SLOTS * reader->raw.pointer_size, "RangeSectionMap", &window);
-    if (!whole && !reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)))
+    bool whole = reader_window(reader, table, (uint64_t)SLOTS * reader->pointer_size, "RangeSectionMap", &window);
+    if (!whole && !reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)))
         return;
     bool skipped = false; /* the slot before this one; what is missing in a row counts once */
-    for (unsigned slot = 0; slot < SLOTS && !reader_failed(&reader->raw); slot++) {
+    for (unsigned slot = 0; slot < SLOTS && !reader_failed(reader); slot++) {
         uint64_t first = begin + ((uint64_t)slot << level_shift(reader, level)), next;
         if (!read_slot(reader, whole ? &window : NULL, table, slot, &next)) {
             lister->left_out += !skipped;
@@ -278,7 +276,7 @@ static int compare_listed(const void *a, const void *b)
  */
 static bool is_whole(struct lister *lister, const struct range_section *section, size_t count)
 {
-    const struct field_reader *reader = lister->reader;
+    const struct reader *reader = lister->reader;
     uint64_t mask = (UINT64_C(1) << level_shift(reader, level_count(reader) + 1)) - 1;
     if (section->begin >= section->end)
         return false;
@@ -287,8 +285,7 @@ static bool is_whole(struct lister *lister, const struct range_section *section,
     const struct gap *gaps = lister->gaps.items;
     size_t gap = lower_bound(i, lister->gaps.count, gaps[i].last < begin);
     uint64_t slots = (last >> shift) - (begin >> shift) + 1, found = count;
-    for (; gap < lister->gaps.count && gaps[gap].begin <= last && reader_step(&lister->reader->raw, "range sections");
-         gap++)
+    for (; gap < lister->gaps.count && gaps[gap].begin <= last && reader_step(lister->reader, "range sections"); gap++)
         found += (MIN(last, gaps[gap].last) >> shift) - (MAX(begin, gaps[gap].begin) >> shift) + 1;
     return begin <= last && found >= slots;
 }
@@ -305,7 +302,7 @@ static size_t add_claims(struct lister *lister, const struct range_section *sect
         if (section && listed[i].begin == section->begin && listed[i].end == section->end)
             alike += !listed[i].in_gap;
         else if (!claims_append(&lister->claims, (struct claim){listed[i].begin, listed[i].end}))
-            reader_fail(&lister->reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+            reader_fail(lister->reader, CDACQ_ERR_NOMEM, 0, "range sections");
     }
     return alike;
 }
@@ -364,13 +361,13 @@ static size_t leave_out_impossible(struct range_section_list *list)
 
 static bool read_sections(struct lister *lister, struct range_section_list *ret)
 {
-    struct field_reader *reader = lister->reader;
+    struct reader *reader = lister->reader;
     const struct listed_sections *sections = &lister->sections;
     if (sections->count)
         qsort(sections->items, sections->count, sizeof *sections->items, compare_listed);
     ret->items = calloc(sections->count + 1, sizeof *ret->items);
     if (!ret->items)
-        return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+        return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");
     for (size_t i = 0, next; i < sections->count; i = next) {
         const struct listed_section *listed = &sections->items[i];
         for (next = i + 1; next < sections->count && sections->items[next].address == listed->address;)
@@ -380,7 +377,7 @@ static bool read_sections(struct lister *lister, struct range_section_list *ret)
         if (!deleted && read_section(reader, listed->address, &section)) {
             section.whole = is_whole(lister, &section, add_claims(lister, &section, listed, next - i));
             ret->items[ret->count++] = section;
-        } else if (reader_failed(&reader->raw)) {
+        } else if (reader_failed(reader)) {
             if (!skip_unreadable(lister))
                 return false;
             add_claims(lister, NULL, listed, next - i);
@@ -389,25 +386,25 @@ static bool read_sections(struct lister *lister, struct range_section_list *ret)
     qsort(ret->items, ret->count, sizeof *ret->items, compare_sections);
     lister->left_out += leave_out_impossible(ret);
     apply_claims(lister, ret);
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
-bool range_section_map_list(struct field_reader *reader, uint64_t map, struct range_section_list *ret)
+bool range_section_map_list(struct reader *reader, uint64_t map, struct range_section_list *ret)
 {
     struct lister *lister = calloc(1, sizeof *lister);
     struct range_section_list list = {0};
     if (!lister)
-        return reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "range sections");
+        return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");
     lister->reader = reader;
     list_table(lister, field_address(reader, map, F_RangeSectionMap_TopLevelData), level_count(reader), 0);
-    if (!reader_failed(&reader->raw))
+    if (!reader_failed(reader))
         read_sections(lister, &list);
     list.left_out = lister->left_out;
     listed_sections_deinit(&lister->sections);
     gaps_deinit(&lister->gaps);
     claims_deinit(&lister->claims);
     free(lister);
-    if (reader_failed(&reader->raw)) {
+    if (reader_failed(reader)) {
         free(list.items);
         return false;
     }

@@ -8,13 +8,14 @@
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
 #define CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 enum range_section_flags {
     RANGE_SECTION_COLLECTIBLE = 1,
     RANGE_SECTION_CODE_HEAP = 2,
     RANGE_SECTION_RANGE_LIST = 4,
     RANGE_SECTION_INTERPRETER = 8,
+    RANGE_SECTION_NATIVE_AOT = 1 << 30, /* ours: the managed code of a NativeAOT program */
 };
 
 struct range_section {
@@ -27,13 +28,13 @@ struct range_section {
 };
 
 /* The live section that holds `address`. False if none does or the reader fails. */
-bool range_section_map_find(struct field_reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
+bool range_section_map_find(struct reader *reader, uint64_t map, uint64_t address, struct range_section *ret);
 
 /*
  * Whether the map has tables for the 8 GiB around `address`, because some section was or is near it. (Tables of
  * collectible sections are freed with the last of them.) True on 32-bit targets. False if the reader fails.
  */
-bool range_section_map_reaches(struct field_reader *reader, uint64_t map, uint64_t address);
+bool range_section_map_reaches(struct reader *reader, uint64_t map, uint64_t address);
 
 /* All live sections, sorted by begin, each once, disjoint, not empty. */
 struct range_section_list {
@@ -53,6 +54,6 @@ enum {
  * section that is empty or overlaps another one), is left out and counted; look-ups may find more. False, and the
  * reader fails, if the map exceeds the bounds. The caller frees ret->items.
  */
-bool range_section_map_list(struct field_reader *reader, uint64_t map, struct range_section_list *ret);
+bool range_section_map_list(struct reader *reader, uint64_t map, struct range_section_list *ret);
 
 #endif

@@ -15,8 +15,7 @@ void range_sections_deinit(struct range_sections *sections)
 }
 
 /* The list of all sections, empty if the map cannot be listed. NULL when out of memory. */
-static const struct range_section_list *list_of(struct range_sections *sections, struct field_reader *reader,
-                                                uint64_t map)
+static const struct range_section_list *list_of(struct range_sections *sections, struct reader *reader, uint64_t map)
 {
     struct range_section_list *existing = atomic_load_explicit(&sections->list, memory_order_acquire);
     if (existing)
@@ -24,10 +23,10 @@ static const struct range_section_list *list_of(struct range_sections *sections,
     struct range_section_list *list = calloc(1, sizeof *list);
     if (!list)
         return NULL;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
+    struct reader_task outer = reader_enter(reader, FUEL_INDEX);
     if (!range_section_map_list(reader, map, list))
         *list = (struct range_section_list){0};
-    reader_leave(&reader->raw, &outer);
+    reader_leave(reader, &outer);
     if (!atomic_compare_exchange_strong_explicit(&sections->list, &existing, list, memory_order_acq_rel,
                                                  memory_order_acquire)) {
         destroy_list(list);
@@ -36,20 +35,20 @@ static const struct range_section_list *list_of(struct range_sections *sections,
     return list;
 }
 
-bool range_sections_find(struct range_sections *sections, struct field_reader *reader, uint64_t map, uint64_t address,
+bool range_sections_find(struct range_sections *sections, struct reader *reader, uint64_t map, uint64_t address,
                          struct range_section *ret)
 {
     if (range_section_map_find(reader, map, address, ret))
         return true;
-    struct reader_failure failure = reader_failure(&reader->raw);
+    struct reader_failure failure = reader_failure(reader);
     if (failure.status != CDACQ_ERR_MEMORY || sections->changes)
         return false;
-    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
+    reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY));
     const struct range_section_list *list = list_of(sections, reader, map);
     const struct range_section *items = list ? list->items : NULL;
     size_t after = list ? lower_bound(i, list->count, items[i].begin <= address) : 0;
     if (!after || address >= items[after - 1].end) {
-        reader_fail_again(&reader->raw, &failure);
+        reader_fail_again(reader, &failure);
         return false;
     }
     *ret = items[after - 1];

@@ -19,7 +19,7 @@ struct range_sections {
 void range_sections_deinit(struct range_sections *sections);
 
 /* The live section of `map`, always the same one, that holds `address`. False if none does or the reader fails. */
-bool range_sections_find(struct range_sections *sections, struct field_reader *reader, uint64_t map, uint64_t address,
+bool range_sections_find(struct range_sections *sections, struct reader *reader, uint64_t map, uint64_t address,
                          struct range_section *ret);
 
 #endif

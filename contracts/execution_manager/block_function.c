@@ -3,7 +3,7 @@
 #include "contracts/code_info/gc_info.h"
 #include "contracts/execution_manager/jit_manager.h"
 
-bool block_function_find(struct field_reader *reader, const struct code_block *block, struct block_function *ret)
+bool block_function_find(struct reader *reader, const struct code_block *block, struct block_function *ret)
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
@@ -22,14 +22,14 @@ bool block_function_find(struct field_reader *reader, const struct code_block *b
         .table = table,
         .index = i,
     };
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 /*
  * Cold code of the JIT: a part of the body on arm64 is a fragment. Elsewhere, the handlers are the last functions of a
  * method, in the order of its clauses.
  */
-static bool is_cold_funclet_of_jit(struct field_reader *reader, const struct code_block *block,
+static bool is_cold_funclet_of_jit(struct reader *reader, const struct code_block *block,
                                    const struct unwind_table *table, uint32_t i)
 {
     struct exception_clauses clauses;
@@ -44,18 +44,50 @@ static bool is_cold_funclet_of_jit(struct field_reader *reader, const struct cod
     return first.handler_start <= block->hot_size + (begin - block->cold_start);
 }
 
-bool block_cold_function_is_funclet(struct field_reader *reader, const struct code_block *block,
+bool block_cold_function_is_funclet(struct reader *reader, const struct code_block *block,
                                     const struct unwind_table *table, uint32_t i)
 {
     return block->manager->in_images ? unwind_table_is_cold_funclet(reader, table, i)
                                      : is_cold_funclet_of_jit(reader, block, table, i);
 }
 
+/* The function that covers block->ip, of those that its manager finds. */
+struct function_search {
+    uint64_t ip, start;
+    bool is_filter;
+};
+
+static bool take_function(uint64_t begin, bool is_filter, void *context)
+{
+    struct function_search *search = context;
+    if (begin > search->ip)
+        return false;
+    search->start = begin;
+    search->is_filter = is_filter;
+    return true;
+}
+
+/* Whether block->ip is in a funclet, of a block without RUNTIME_FUNCTIONs. *ret_known: false if that is not known. */
+static bool search_funclet(struct reader *reader, const struct code_block *block, struct function_search *ret,
+                           bool *ret_known)
+{
+    *ret = (struct function_search){.ip = block->ip, .start = block->start};
+    bool is_funclet = block->manager->functions(reader, block, take_function, ret) && ret->start != block->start;
+    *ret_known = !reader_failed(reader);
+    return *ret_known && is_funclet;
+}
+
 /* The function that covers block->ip if that is a funclet. *ret_known is false if that cannot be read. */
-static bool find_funclet(struct field_reader *reader, const struct code_block *block, struct block_function *ret,
+static bool find_funclet(struct reader *reader, const struct code_block *block, struct block_function *ret,
                          bool *ret_known)
 {
+    struct function_search search;
     *ret_known = true;
+    if (block->manager->functions) {
+        bool is_funclet = search_funclet(reader, block, &search, ret_known);
+        *ret = (struct block_function){.start = search.start};
+        return is_funclet;
+    }
     if (!block->runtime_function_count || !has_funclets(reader))
         return false;
     *ret_known = block_function_find(reader, block, ret);
@@ -63,11 +95,11 @@ static bool find_funclet(struct field_reader *reader, const struct code_block *b
         return false;
     bool is_funclet = block->cold ? block_cold_function_is_funclet(reader, block, &ret->table, ret->index)
                                   : ret->start != block->start;
-    *ret_known = !reader_failed(&reader->raw);
+    *ret_known = !reader_failed(reader);
     return *ret_known && is_funclet;
 }
 
-bool block_is_funclet(struct field_reader *reader, const struct code_block *block, bool *ret)
+bool block_is_funclet(struct reader *reader, const struct code_block *block, bool *ret)
 {
     struct block_function function;
     bool known;
@@ -82,7 +114,7 @@ static enum funclet_kind kind_of(const struct cdacq_exception_clause *clause)
                                                 : FUNCLET_CATCH;
 }
 
-bool block_funclet_kind(struct field_reader *reader, const struct code_block *block, bool *ret_is_funclet,
+bool block_funclet_kind(struct reader *reader, const struct code_block *block, bool *ret_is_funclet,
                         enum funclet_kind *ret)
 {
     struct exception_clauses clauses;
@@ -90,6 +122,13 @@ bool block_funclet_kind(struct field_reader *reader, const struct code_block *bl
     struct block_function function;
     bool known;
     *ret = FUNCLET_NONE;
+    if (block->manager->functions) { /* nothing says more of other funclets */
+        struct function_search search;
+        *ret_is_funclet = search_funclet(reader, block, &search, &known);
+        if (*ret_is_funclet && search.is_filter)
+            *ret = FUNCLET_FILTER;
+        return known;
+    }
     *ret_is_funclet = find_funclet(reader, block, &function, &known);
     if (!*ret_is_funclet)
         return known;
@@ -98,8 +137,7 @@ bool block_funclet_kind(struct field_reader *reader, const struct code_block *bl
     uint64_t start =
         block->cold ? block->hot_size + (function.start - block->cold_start) : function.start - block->start;
     bool exact = false; /* a cold part does not begin where the funclet does */
-    for (uint32_t i = 0; i < clauses.count && *ret != FUNCLET_FILTER && reader_step(&reader->raw, "exception clauses");
-         i++) {
+    for (uint32_t i = 0; i < clauses.count && *ret != FUNCLET_FILTER && reader_step(reader, "exception clauses"); i++) {
         if (!exception_clause_read(reader, &clauses, i, &clause))
             break;
         bool begins = !clause.duplicated && clause.handler_start == start;
@@ -110,10 +148,10 @@ bool block_funclet_kind(struct field_reader *reader, const struct code_block *bl
             *ret = kind_of(&clause);
         exact |= begins;
     }
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
-bool block_is_filter_funclet(struct field_reader *reader, const struct code_block *block, bool *ret)
+bool block_is_filter_funclet(struct reader *reader, const struct code_block *block, bool *ret)
 {
     bool is_funclet;
     enum funclet_kind kind;
@@ -122,7 +160,7 @@ bool block_is_filter_funclet(struct field_reader *reader, const struct code_bloc
     return known;
 }
 
-bool block_hot_size(struct field_reader *reader, const struct code_block *block, uint64_t *ret)
+bool block_hot_size(struct reader *reader, const struct code_block *block, uint64_t *ret)
 {
     uint64_t gc_info;
     uint32_t version, length = 0;
@@ -132,8 +170,8 @@ bool block_hot_size(struct field_reader *reader, const struct code_block *block,
     if (block->manager->gc_info(reader, block, &gc_info, &version) && gc_info)
         length = gc_info_code_length(reader, gc_info, version);
     /* Without the GC info, the unwind information suffices. */
-    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_FIELD) | FAILURE(CDACQ_ERR_MEMORY));
+    reader_recover(reader, FAILURE(CDACQ_ERR_FIELD) | FAILURE(CDACQ_ERR_MEMORY));
     if (length && length != block->hot_size + block->cold_size)
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
-    return !reader_failed(&reader->raw);
+        reader_fail(reader, CDACQ_ERR_CORRUPT, gc_info, "code length in the GC info");
+    return !reader_failed(reader);
 }

@@ -24,17 +24,17 @@ struct block_function {
  * The function that covers block->ip. Interpreted methods, and those of a JIT without funclets, have no
  * RUNTIME_FUNCTION: then its entry is 0 and its start the method's. False if none covers it or the reader fails.
  */
-bool block_function_find(struct field_reader *reader, const struct code_block *block, struct block_function *ret);
+bool block_function_find(struct reader *reader, const struct code_block *block, struct block_function *ret);
 
 /* Whether function `i` of a block's cold functions is a funclet. False, too, when the reader fails. */
-bool block_cold_function_is_funclet(struct field_reader *reader, const struct code_block *block,
+bool block_cold_function_is_funclet(struct reader *reader, const struct code_block *block,
                                     const struct unwind_table *table, uint32_t i);
 
 /* *ret: whether block->ip is in a funclet. False, and the reader fails, when that cannot be read. */
-bool block_is_funclet(struct field_reader *reader, const struct code_block *block, bool *ret);
+bool block_is_funclet(struct reader *reader, const struct code_block *block, bool *ret);
 
 /* The same for a filter: a funclet that begins where a clause of the method has its filter. */
-bool block_is_filter_funclet(struct field_reader *reader, const struct code_block *block, bool *ret);
+bool block_is_filter_funclet(struct reader *reader, const struct code_block *block, bool *ret);
 
 /* What a funclet does, by the clause that it handles. */
 enum funclet_kind { FUNCLET_NONE, FUNCLET_CATCH, FUNCLET_FILTER, FUNCLET_FINALLY, FUNCLET_FAULT };
@@ -43,13 +43,13 @@ enum funclet_kind { FUNCLET_NONE, FUNCLET_CATCH, FUNCLET_FILTER, FUNCLET_FINALLY
  * The kind of the funclet that block->ip is in; FUNCLET_NONE in the method's body. False, and the reader fails, when it
  * cannot be read; *ret_is_funclet is set as block_is_funclet() sets it even if only the clauses cannot be read.
  */
-bool block_funclet_kind(struct field_reader *reader, const struct code_block *block, bool *ret_is_funclet,
+bool block_funclet_kind(struct reader *reader, const struct code_block *block, bool *ret_is_funclet,
                         enum funclet_kind *ret);
 
 /*
  * The length of a method's hot part. The runtime takes the length of all code from the GC info, and that of the cold
  * part from the unwind information. False, and the reader fails, if it cannot be read or the two disagree.
  */
-bool block_hot_size(struct field_reader *reader, const struct code_block *block, uint64_t *ret);
+bool block_hot_size(struct reader *reader, const struct code_block *block, uint64_t *ret);
 
 #endif

@@ -5,22 +5,21 @@
 #include "contracts/execution_manager/jit_manager.h"
 #include "contracts/unwind/gc_info_x86.h"
 
-static bool find_gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
-                         uint32_t *ret_version)
+static bool find_gc_info(struct reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version)
 {
     if (!block->manager->gc_info(reader, block, ret, ret_version))
         return false;
-    return *ret || reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, block->start, "GC info: the method has none");
+    return *ret || reader_fail(reader, CDACQ_ERR_CORRUPT, block->start, "GC info: the method has none");
 }
 
 /* NULL for x86's own encoding. */
-static const struct gc_encoding *encoding_of(const struct field_reader *reader, const struct code_block *block)
+static const struct gc_encoding *encoding_of(const struct reader *reader, const struct code_block *block)
 {
     return block->manager == &interpreter_jit_manager ? &gc_encoding_interpreter
                                                       : gc_encoding_of(reader->layout->architecture);
 }
 
-bool block_is_gc_safe(struct field_reader *reader, const struct code_block *block, bool *ret)
+bool block_is_gc_safe(struct reader *reader, const struct code_block *block, bool *ret)
 {
     uint64_t gc_info;
     uint32_t version, offset = (uint32_t)block->offset;
@@ -32,12 +31,11 @@ bool block_is_gc_safe(struct field_reader *reader, const struct code_block *bloc
     const struct gc_encoding *encoding = encoding_of(reader, block);
     if (!encoding) {
         if (reader->layout->architecture != ARCHITECTURE_X86)
-            return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, gc_info, "GC info of this architecture");
-        *ret =
-            gc_info_x86_read(&reader->raw, gc_info, version, &info) && gc_info_x86_is_safe(&reader->raw, &info, offset);
-        return !reader_failed(&reader->raw);
+            return reader_fail(reader, CDACQ_ERR_CONTRACT, gc_info, "GC info of this architecture");
+        *ret = gc_info_x86_read(reader, gc_info, version, &info) && gc_info_x86_is_safe(reader, &info, offset);
+        return !reader_failed(reader);
     }
-    struct gc_bits bits = {.reader = &reader->raw, .base = gc_info};
+    struct gc_bits bits = {.reader = reader, .base = gc_info};
     if (!gc_header_read(&bits, encoding, version, &header) ||
         !gc_header_locate(&bits, encoding, &header, offset, offset, &place))
         return false;
@@ -45,7 +43,7 @@ bool block_is_gc_safe(struct field_reader *reader, const struct code_block *bloc
     return true;
 }
 
-bool block_stack_parameter_size(struct field_reader *reader, const struct code_block *block, uint32_t *ret)
+bool block_stack_parameter_size(struct reader *reader, const struct code_block *block, uint32_t *ret)
 {
     uint64_t gc_info;
     uint32_t version;
@@ -55,8 +53,8 @@ bool block_stack_parameter_size(struct field_reader *reader, const struct code_b
     if (reader->layout->architecture != ARCHITECTURE_X86 || block->manager == &interpreter_jit_manager)
         return true;
     if (!block_is_funclet(reader, block, &is_funclet) || is_funclet)
-        return !reader_failed(&reader->raw);
-    if (!find_gc_info(reader, block, &gc_info, &version) || !gc_info_x86_read(&reader->raw, gc_info, version, &info))
+        return !reader_failed(reader);
+    if (!find_gc_info(reader, block, &gc_info, &version) || !gc_info_x86_read(reader, gc_info, version, &info))
         return false;
     *ret = info.caller_pops ? 0 : info.arguments;
     return true;

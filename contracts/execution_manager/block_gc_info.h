@@ -7,18 +7,18 @@
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_BLOCK_GC_INFO_H
 
 #include "contracts/execution_manager/code_block.h"
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 /*
  * IsGcSafe: whether a collection can begin at the block's ip: a safe point, or in a range that is interruptible. On
  * x86, only the latter. False, and the reader fails, if the GC info is missing, damaged, or of an unknown version.
  */
-bool block_is_gc_safe(struct field_reader *reader, const struct code_block *block, bool *ret);
+bool block_is_gc_safe(struct reader *reader, const struct code_block *block, bool *ret);
 
 /*
  * GetStackParameterSize: how many bytes of arguments the method removes from the stack when it returns; 0 except on
  * x86, and of funclets.
  */
-bool block_stack_parameter_size(struct field_reader *reader, const struct code_block *block, uint32_t *ret);
+bool block_stack_parameter_size(struct reader *reader, const struct code_block *block, uint32_t *ret);
 
 #endif

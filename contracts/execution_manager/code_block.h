@@ -8,6 +8,7 @@
 
 struct jit_manager_ops;
 struct r2r_image;
+struct aot_image;
 
 struct code_block {
     const struct jit_manager_ops *manager; /* whose block it is; set for methods */
@@ -16,10 +17,13 @@ struct code_block {
     uint64_t start;    /* of the hot code */
     uint64_t hot_size; /* funclets included; 0 for stubs */
     uint64_t cold_start, cold_size;
-    uint64_t offset;            /* of ip: GetRelativeOffset */
-    uint64_t method_desc;       /* 0 if the runtime has none (yet) */
-    uint64_t unwind_base;       /* what RUNTIME_FUNCTION addresses are relative to */
-    uint64_t runtime_functions; /* of the method's hot code: the first one's address */
+    uint64_t offset;      /* of ip: GetRelativeOffset */
+    uint64_t method_desc; /* 0 if the runtime has none (yet) */
+    uint64_t unwind_base; /* what RUNTIME_FUNCTION addresses are relative to */
+    union {
+        uint64_t runtime_functions; /* of the method's hot code: the first one's address */
+        struct aot_image *aot;      /* of NativeAOT code, which has none; see code_block_aot() */
+    };
     uint32_t runtime_function_count;
     uint32_t cold_function_count;
     uint64_t cold_functions;   /* the first one's address */

@@ -6,24 +6,24 @@ struct code_heap {
     struct nibble_map map;
 };
 
-uint64_t code_heap_end(struct field_reader *reader, uint64_t node)
+uint64_t code_heap_end(struct reader *reader, uint64_t node)
 {
     bool has_cold = has_field(reader, F_CodeHeapListNode_BottomEndAddress);
     return read_field(reader, node, has_cold ? F_CodeHeapListNode_BottomEndAddress : F_CodeHeapListNode_EndAddress);
 }
 
 /* The last used byte, and where the cold parts begin. Neither is logged. */
-static void read_bounds(struct field_reader *reader, uint64_t node, struct code_heap *heap)
+static void read_bounds(struct reader *reader, uint64_t node, struct code_heap *heap)
 {
-    struct read_log *log = reader_log(&reader->raw, NULL);
+    struct read_log *log = reader_log(reader, NULL);
     heap->last = code_heap_end(reader, node);
     if (has_field(reader, F_CodeHeapListNode_BottomEndAddress))
         heap->cold = read_optional(reader, node, F_CodeHeapListNode_TopStartAddress);
-    reader_log(&reader->raw, log);
+    reader_log(reader, log);
 }
 
 /* The code heap of a section. False if it has none or the reader fails. */
-static bool read_heap(struct field_reader *reader, const struct range_section *section, struct code_heap *ret)
+static bool read_heap(struct reader *reader, const struct range_section *section, struct code_heap *ret)
 {
     uint64_t heap = section->heap_list;
     if (!heap)
@@ -34,14 +34,14 @@ static bool read_heap(struct field_reader *reader, const struct range_section *s
         .map.header_map = read_field(reader, heap, F_CodeHeapListNode_HeaderMap),
     };
     read_bounds(reader, heap, ret);
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 /*
  * Whether an address is in the used part of the heap. That part grows with every method, and that `ip` is in it stays
  * true, so an answer about a running process does not rest on the exact bounds.
  */
-static bool is_in_use(struct field_reader *reader, const struct range_section *section, const struct code_heap *heap,
+static bool is_in_use(struct reader *reader, const struct range_section *section, const struct code_heap *heap,
                       uint64_t ip)
 {
     if (ip < heap->start)
@@ -71,7 +71,7 @@ static uint64_t part_size(const struct code_block *block)
 static bool is_confirmed(const struct section_reader *section, const struct code_heap *heap,
                          const struct code_block *block)
 {
-    struct reader *reader = &section->reader->raw;
+    struct reader *reader = section->reader;
     uint64_t size = part_size(block), last = part_start(block) + (size ? size - 1 : 0);
     bool in_use = is_in_use(section->reader, section->section, heap, last);
     uint64_t start = in_use ? section->managers->nibble_map->find(reader, &heap->map, last) : 0;
@@ -82,13 +82,13 @@ static bool is_confirmed(const struct section_reader *section, const struct code
 
 bool code_heap_find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
-    struct field_reader *reader = section->reader;
+    struct reader *reader = section->reader;
     struct code_heap heap;
     struct code_block block;
     if (!read_heap(reader, section->section, &heap) || !is_in_use(reader, section->section, &heap, ip))
         return false;
-    uint64_t start = section->managers->nibble_map->find(&reader->raw, &heap.map, ip);
-    if (!start || reader_failed(&reader->raw) || !section->manager->block_at(section, start, PART_NO_NUMBER, &block))
+    uint64_t start = section->managers->nibble_map->find(reader, &heap.map, ip);
+    if (!start || reader_failed(reader) || !section->manager->block_at(section, start, PART_NO_NUMBER, &block))
         return false;
     uint64_t offset = ip - start;
     block.ip = ip;
@@ -97,7 +97,7 @@ bool code_heap_find(const struct section_reader *section, uint64_t ip, struct co
         return false;
     if (code_block_is_method(&block) && offset >= part_size(&block) && offset) {
         if (!block.hot_size) /* a method of unknown length owns its start alone */
-            reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, start, layout_field_name(section->manager->gc_info_field));
+            reader_fail(reader, CDACQ_ERR_CORRUPT, start, layout_field_name(section->manager->gc_info_field));
         return false;
     }
     *ret = block;
@@ -107,18 +107,18 @@ bool code_heap_find(const struct section_reader *section, uint64_t ip, struct co
 /* Whether the block at `start` is a cold part. The bound of hot code decides it, and grows only up to that of cold. */
 static bool is_cold(const struct section_reader *section, uint64_t start)
 {
-    struct field_reader *reader = section->reader;
+    struct reader *reader = section->reader;
     struct code_heap heap = {0};
     if (!has_field(reader, F_CodeHeapListNode_BottomEndAddress))
         return false;
     read_bounds(reader, section->section->heap_list, &heap);
-    return !reader_failed(&reader->raw) && heap.cold && start - reader->raw.pointer_size >= heap.last;
+    return !reader_failed(reader) && heap.cold && start - reader->pointer_size >= heap.last;
 }
 
 uint64_t code_heap_header(const struct section_reader *section, uint64_t start, uint64_t *ret_method,
                           struct code_block *ret)
 {
-    struct reader *reader = &section->reader->raw;
+    struct reader *reader = section->reader;
     *ret_method = start;
     if (is_cold(section, start)) {
         *ret_method = read_pointer(reader, start - reader->pointer_size) + reader->pointer_size;
@@ -137,23 +137,25 @@ uint64_t code_heap_header(const struct section_reader *section, uint64_t start, 
     return 0;
 }
 
-uint64_t code_heap_header_field(struct field_reader *reader, const struct code_block *block, enum layout_field field)
+uint64_t code_heap_header_field(struct reader *reader, const struct code_block *block, enum layout_field field)
 {
-    return read_field(reader, read_pointer(&reader->raw, block->start - reader->raw.pointer_size), field);
+    return read_field(reader, read_pointer(reader, block->start - reader->pointer_size), field);
 }
 
-bool code_heap_gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
-                       uint32_t *ret_version)
+bool code_heap_gc_info(struct reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version)
 {
     *ret = code_heap_header_field(reader, block, block->manager->gc_info_field);
     *ret_version = gc_info_version_of_jit(reader->layout);
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
-bool code_heap_clauses(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret)
+bool code_heap_clauses(struct reader *reader, const struct code_block *block, struct exception_clauses *ret)
 {
     return exception_clauses_at(reader, code_heap_header_field(reader, block, block->manager->clauses_field), ret);
 }
+
+/* What it takes to find that a block's header is not there, beside reads: as long as so many of them. */
+enum { UNITS_OF_A_LOST_BLOCK = 4 };
 
 struct heap_visit {
     const struct section_reader *section;
@@ -172,8 +174,9 @@ static bool visit_block(const struct nibble_block *nibble_block, void *context)
     if (nibble_block->unknown)
         return heap->visit(start, end, kind, PART_NO_NUMBER, heap->context);
     if (!section->manager->block_at(section, start, PART_NO_NUMBER, &block)) {
-        if (!reader_recover(&section->reader->raw, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
+        if (!reader_recover(section->reader, FAILURE(CDACQ_ERR_MEMORY) | FAILURE(CDACQ_ERR_CORRUPT)))
             return false;
+        reader_charge(section->reader, UNITS_OF_A_LOST_BLOCK);
     } else if (!code_block_is_method(&block)) {
         kind = PART_STUB;
     } else if (part_size(&block) &&
@@ -187,8 +190,7 @@ static bool visit_block(const struct nibble_block *nibble_block, void *context)
 static bool visit_blocks(struct heap_visit *visiting, const struct nibble_map *map, uint64_t begin, uint64_t end)
 {
     const struct section_reader *section = visiting->section;
-    return nibble_map_each(&section->reader->raw, section->managers->nibble_map, map, begin, end, visit_block,
-                           visiting);
+    return nibble_map_each(section->reader, section->managers->nibble_map, map, begin, end, visit_block, visiting);
 }
 
 void code_heap_each(const struct section_reader *section, block_part_visitor *visit, void *context)

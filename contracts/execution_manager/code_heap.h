@@ -21,16 +21,15 @@ uint64_t code_heap_header(const struct section_reader *section, uint64_t start, 
                           struct code_block *ret);
 
 /* The end of a CodeHeapListNode's code or, of a heap with cold code at its end, of its hot code. */
-uint64_t code_heap_end(struct field_reader *reader, uint64_t node);
+uint64_t code_heap_end(struct reader *reader, uint64_t node);
 
 /* A field of the header of a method's block. 0, and the reader fails, when it cannot be read. */
-uint64_t code_heap_header_field(struct field_reader *reader, const struct code_block *block, enum layout_field field);
+uint64_t code_heap_header_field(struct reader *reader, const struct code_block *block, enum layout_field field);
 
 /* The operations of jit_manager_ops. */
 bool code_heap_find(const struct section_reader *section, uint64_t ip, struct code_block *ret);
 void code_heap_each(const struct section_reader *section, block_part_visitor *visit, void *context);
-bool code_heap_gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
-                       uint32_t *ret_version);
-bool code_heap_clauses(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret);
+bool code_heap_gc_info(struct reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version);
+bool code_heap_clauses(struct reader *reader, const struct code_block *block, struct exception_clauses *ret);
 
 #endif

@@ -13,13 +13,13 @@
 enum { CODE_HEAP_MAX = 64 * 1024 };
 
 /* The manager of a kind of code; its address is 0 if the target has none. False, and the reader fails, if unknown. */
-bool jit_manager_info(const struct execution_manager *execution_manager, struct field_reader *reader,
+bool jit_manager_info(const struct execution_manager *execution_manager, struct reader *reader,
                       enum cdacq_code_kind kind, struct cdacq_jit_manager_info *ret);
 
 DEFINE_VECTOR(code_heap_list, struct cdacq_code_heap_info);
 
 /* The heaps of a manager. The reader fails if there may be more. The caller frees the list. */
-void code_heaps_list(const struct execution_manager *execution_manager, struct field_reader *reader,
+void code_heaps_list(const struct execution_manager *execution_manager, struct reader *reader,
                      enum cdacq_code_kind kind, struct code_heap_list *ret);
 
 #endif

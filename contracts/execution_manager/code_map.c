@@ -19,10 +19,10 @@ void code_map_free(struct code_map *map)
     free(map);
 }
 
-struct code_map *code_map_build(struct execution_manager *manager, struct field_reader *reader)
+struct code_map *code_map_build(struct execution_manager *manager, struct reader *reader)
 {
     struct range_section_list list;
-    if (!range_section_map_list(reader, manager->map, &list))
+    if (!execution_manager_list(manager, reader, &list))
         return NULL;
     bool added = stub_ranges_add(reader, &manager->image, &list);
     CLEANUP_FREE struct range_section *sections = list.items;
@@ -33,7 +33,7 @@ struct code_map *code_map_build(struct execution_manager *manager, struct field_
     if (!map || !ranges) {
         free(map);
         free(ranges);
-        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code ranges");
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "code ranges");
         return NULL;
     }
     map->ranges = ranges;
@@ -64,7 +64,7 @@ static bool make_room(const struct builder *builder)
 {
     const struct code_table *table = builder->table;
     return table->count < table->capacity ||
-           reader_take_memory(&builder->section.reader->raw, MAX(table->capacity, (size_t)64) * sizeof *table->items,
+           reader_take_memory(builder->section.reader, MAX(table->capacity, (size_t)64) * sizeof *table->items,
                               "code runs");
 }
 
@@ -76,7 +76,10 @@ static bool add_part(uint64_t begin, uint64_t end, enum block_part_kind kind, ui
     end = MIN(end, section->end);
     if (begin < section->begin || begin >= end || end - section->begin > UINT32_MAX)
         return true; /* a look-up could find nothing there */
-    struct block_part part = {(uint32_t)(begin - section->begin), (uint32_t)(end - section->begin), number, kind};
+    struct block_part part = {.begin = (uint32_t)(begin - section->begin),
+                              .end = (uint32_t)(end - section->begin),
+                              .number = number & PART_NO_NUMBER,
+                              .kind = kind};
     struct block_part *previous = table->count ? &table->items[table->count - 1] : NULL;
     if (previous && part.begin < previous->begin)
         return true; /* the image's table is not sorted, so no search would find it either */
@@ -86,11 +89,11 @@ static bool add_part(uint64_t begin, uint64_t end, enum block_part_kind kind, ui
         number != PART_NO_NUMBER)
         previous->end = part.end;
     else if (!make_room(builder) || !code_table_append(table, part))
-        return reader_fail(&builder->section.reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
+        return reader_fail(builder->section.reader, CDACQ_ERR_NOMEM, 0, "code runs");
     return true;
 }
 
-const struct code_table *code_range_table(struct execution_manager *manager, struct field_reader *reader,
+const struct code_table *code_range_table(struct execution_manager *manager, struct reader *reader,
                                           struct code_range *range)
 {
     struct code_table *existing = atomic_load_explicit(&range->table, memory_order_acquire);
@@ -98,12 +101,12 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
         return existing;
     struct code_table *table = calloc(1, sizeof *table);
     if (!table) {
-        reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "code runs");
+        reader_fail(reader, CDACQ_ERR_NOMEM, 0, "code runs");
         return NULL;
     }
     struct builder builder = {{range->manager, &manager->managers, reader, &range->section}, table};
     range->manager->each(&builder.section, add_part, &builder);
-    if (reader_failed(&reader->raw)) {
+    if (reader_failed(reader)) {
         table_destroy(table);
         return NULL;
     }
@@ -115,15 +118,14 @@ const struct code_table *code_range_table(struct execution_manager *manager, str
     return table;
 }
 
-size_t code_range_part_count(struct execution_manager *manager, struct field_reader *reader,
-                             const struct code_range *range)
+size_t code_range_part_count(struct execution_manager *manager, struct reader *reader, const struct code_range *range)
 {
     struct section_reader section = {range->manager, &manager->managers, reader, &range->section};
     if (!range->manager->part_count)
         return 0;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
     size_t count = range->manager->part_count(&section);
-    reader_leave(&reader->raw, &outer);
+    reader_leave(reader, &outer);
     return count;
 }
 
@@ -151,7 +153,7 @@ void code_search_all(struct code_search *searches, size_t count)
             s->parts = NULL;
 }
 
-bool code_map_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
+bool code_map_block(struct execution_manager *manager, struct reader *reader, const struct code_range *range,
                     const struct block_part *part, struct code_block *ret)
 {
     const struct section_reader section = {range->manager, &manager->managers, reader, &range->section};

@@ -15,7 +15,7 @@
 /* Addresses [begin, end), relative to the range, of a part of one block; sorted, disjoint. */
 struct block_part {
     uint32_t begin, end;
-    uint32_t number : 30; /* the manager's own */
+    uint32_t number : 30; /* the manager's own, below PART_NO_NUMBER */
     uint32_t kind : 2;    /* enum block_part_kind */
 };
 
@@ -34,19 +34,18 @@ struct code_map {
 };
 
 /* NULL, and the reader fails, if the map cannot be listed. Free with code_map_free. */
-struct code_map *code_map_build(struct execution_manager *manager, struct field_reader *reader);
+struct code_map *code_map_build(struct execution_manager *manager, struct reader *reader);
 void code_map_free(struct code_map *map);
 
 /* The range that holds `address`, or NULL. */
 struct code_range *code_map_range(const struct code_map *map, uint64_t address);
 
 /* The range's table, built on first use. NULL, and the reader fails, if that cannot be done. */
-const struct code_table *code_range_table(struct execution_manager *manager, struct field_reader *reader,
+const struct code_table *code_range_table(struct execution_manager *manager, struct reader *reader,
                                           struct code_range *range);
 
 /* How many parts a table of the range would have, about, if it had many; otherwise 0. As a task of its own. */
-size_t code_range_part_count(struct execution_manager *manager, struct field_reader *reader,
-                             const struct code_range *range);
+size_t code_range_part_count(struct execution_manager *manager, struct reader *reader, const struct code_range *range);
 
 /* The part that holds `relative`, or NULL. */
 const struct block_part *code_table_find(const struct code_table *table, uint32_t relative);
@@ -62,7 +61,7 @@ struct code_search {
 void code_search_all(struct code_search *searches, size_t count);
 
 /* The block of a part, as execution_manager_find() returns it for the part's first address. */
-bool code_map_block(struct execution_manager *manager, struct field_reader *reader, const struct code_range *range,
+bool code_map_block(struct execution_manager *manager, struct reader *reader, const struct code_range *range,
                     const struct block_part *part, struct code_block *ret);
 
 #endif

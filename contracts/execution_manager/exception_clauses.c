@@ -19,17 +19,17 @@ const struct clause_form clause_form_jit = {CLAUSE_FIELDS(EEExceptionClause), .l
                                             .has_type_handles = true};
 const struct clause_form clause_form_r2r = {CLAUSE_FIELDS(R2RExceptionClause), .last = F_R2RExceptionClause_ClassToken};
 
-bool exception_clauses_at(struct field_reader *reader, uint64_t info, struct exception_clauses *ret)
+bool exception_clauses_at(struct reader *reader, uint64_t info, struct exception_clauses *ret)
 {
     *ret = (struct exception_clauses){.form = &clause_form_jit};
-    if (!info || reader_failed(&reader->raw))
-        return !reader_failed(&reader->raw);
-    uint64_t count = read_pointer(&reader->raw, info - reader->raw.pointer_size);
+    if (!info || reader_failed(reader))
+        return !reader_failed(reader);
+    uint64_t count = read_pointer(reader, info - reader->pointer_size);
     if (count > CLAUSE_MAX)
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info - reader->raw.pointer_size, "number of exception clauses");
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info - reader->pointer_size, "number of exception clauses");
     ret->address = field_address(reader, info, F_EEILException_Clauses);
     ret->count = (uint32_t)count;
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 static enum cdacq_clause_kind kind_of(uint32_t flags)
@@ -40,14 +40,14 @@ static enum cdacq_clause_kind kind_of(uint32_t flags)
                                     : CDACQ_CLAUSE_TYPED;
 }
 
-bool exception_clause_read(struct field_reader *reader, const struct exception_clauses *clauses, uint32_t i,
+bool exception_clause_read(struct reader *reader, const struct exception_clauses *clauses, uint32_t i,
                            struct cdacq_exception_clause *ret)
 {
     const struct clause_form *form = clauses->form;
     uint32_t size = reader->layout->sizes[form->type];
     uint64_t at = clauses->address + (uint64_t)i * size;
     if (!size)
-        reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0, "EEExceptionClause");
+        reader_fail(reader, CDACQ_ERR_FIELD, 0, "EEExceptionClause");
     uint32_t flags = (uint32_t)read_field(reader, at, form->flags);
     struct cdacq_exception_clause clause = {
         .size = sizeof clause,
@@ -64,12 +64,12 @@ bool exception_clause_read(struct field_reader *reader, const struct exception_c
     if (!has_field(reader, form->last))
         field_missing(reader, form->last);
     else if (clause.kind == CDACQ_CLAUSE_FILTER)
-        clause.filter_offset = (uint32_t)field_read(reader, form->last, read_u32(&reader->raw, address));
+        clause.filter_offset = (uint32_t)field_read(reader, form->last, read_u32(reader, address));
     else if (clause.kind == CDACQ_CLAUSE_TYPED && flags & CLAUSE_CACHED_CLASS && form->has_type_handles)
-        clause.type_handle = field_read(reader, form->last, read_pointer(&reader->raw, address));
+        clause.type_handle = field_read(reader, form->last, read_pointer(reader, address));
     else if (clause.kind == CDACQ_CLAUSE_TYPED)
-        clause.class_token = (uint32_t)field_read(reader, form->last, read_u32(&reader->raw, address));
-    if (reader_failed(&reader->raw))
+        clause.class_token = (uint32_t)field_read(reader, form->last, read_u32(reader, address));
+    if (reader_failed(reader))
         return false;
     *ret = clause;
     return true;

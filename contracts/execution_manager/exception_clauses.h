@@ -8,7 +8,7 @@
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_EXCEPTION_CLAUSES_H
 
 #include "cdacq/block.h"
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 struct clause_form {
     enum layout_type type;
@@ -29,10 +29,10 @@ struct exception_clauses {
  * The clauses of the EE_ILEXCEPTION at `info`, which follows their number; 0: there are none. False, and the reader
  * fails, when it cannot be read.
  */
-bool exception_clauses_at(struct field_reader *reader, uint64_t info, struct exception_clauses *ret);
+bool exception_clauses_at(struct reader *reader, uint64_t info, struct exception_clauses *ret);
 
 /* Clause `i`, which must be below the count. False, and the reader fails, when it cannot be read. */
-bool exception_clause_read(struct field_reader *reader, const struct exception_clauses *clauses, uint32_t i,
+bool exception_clause_read(struct reader *reader, const struct exception_clauses *clauses, uint32_t i,
                            struct cdacq_exception_clause *ret);
 
 #endif

@@ -23,7 +23,7 @@ DEFINE_VECTOR(function_table, struct function_entries);
  * that cannot be read are left out. None if no heap matches or the runtime does not describe such tables. False if the
  * reader fails.
  */
-bool function_table_read(const struct execution_manager *manager, struct field_reader *reader, uint64_t table,
+bool function_table_read(const struct execution_manager *manager, struct reader *reader, uint64_t table,
                          struct function_table *ret);
 
 #endif

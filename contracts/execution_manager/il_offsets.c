@@ -33,8 +33,8 @@ static const struct debug_info_encoding *encoding_of_image(const struct r2r_imag
     return image->major_version && image->major_version < 16 ? &debug_info_nibbles : runtime;
 }
 
-bool block_il_map(const struct debug_info_encoding *encoding, struct field_reader *reader,
-                  const struct code_block *block, struct il_map *ret)
+bool block_il_map(const struct debug_info_encoding *encoding, struct reader *reader, const struct code_block *block,
+                  struct il_map *ret)
 {
     struct debug_info info;
     struct il_map map = {0};
@@ -43,16 +43,16 @@ bool block_il_map(const struct debug_info_encoding *encoding, struct field_reade
     if (block->image)
         encoding = encoding_of_image(block->image, encoding);
     if (!encoding)
-        return reader_fail(&reader->raw, CDACQ_ERR_CONTRACT, block->start, "DebugInfo");
+        return reader_fail(reader, CDACQ_ERR_CONTRACT, block->start, "DebugInfo");
     if (!block->manager->debug_info(reader, block, &address, &has_flag_byte))
         return false;
-    struct memory_source source = {.reader = &reader->raw, .address = address};
+    struct memory_source source = {.reader = reader, .address = address};
     struct bytes bytes = {.window = memory_window, .context = &source, .size = UINT64_MAX - address};
     if (address && !(debug_info_open(encoding, &bytes, has_flag_byte, &info) && debug_info_il_map(&info, &map)))
-        reader_fail(&reader->raw, source.missing ? CDACQ_ERR_MEMORY : CDACQ_ERR_CORRUPT,
+        reader_fail(reader, source.missing ? CDACQ_ERR_MEMORY : CDACQ_ERR_CORRUPT,
                     source.missing ? source.missing : address, "debug info");
     window_deinit(&source.copy);
-    if (reader_failed(&reader->raw)) {
+    if (reader_failed(reader)) {
         il_map_deinit(&map);
         return false;
     }

@@ -14,7 +14,7 @@
  * that of code compiled at run time, NULL where this build does not read it. False, and the reader fails, when they
  * cannot be read. The caller frees *ret.
  */
-bool block_il_map(const struct debug_info_encoding *encoding, struct field_reader *reader,
-                  const struct code_block *block, struct il_map *ret);
+bool block_il_map(const struct debug_info_encoding *encoding, struct reader *reader, const struct code_block *block,
+                  struct il_map *ret);
 
 #endif

@@ -7,10 +7,10 @@
 #include "contracts/execution_manager/code_heap.h"
 
 /* 0, without failing, if it is not known. */
-static uint32_t code_length(struct field_reader *reader, uint64_t header)
+static uint32_t code_length(struct reader *reader, uint64_t header)
 {
     uint64_t gc_info = read_optional(reader, header, F_InterpreterRealCodeHeader_GCInfo);
-    if (!gc_info || reader_failed(&reader->raw))
+    if (!gc_info || reader_failed(reader))
         return 0;
     return gc_info_code_length_interpreter(reader, gc_info, gc_info_version_of_jit(reader->layout));
 }
@@ -18,10 +18,10 @@ static uint32_t code_length(struct field_reader *reader, uint64_t header)
 static bool block_at(const struct section_reader *section, uint64_t start, uint32_t number, struct code_block *ret)
 {
     (void)number;
-    struct field_reader *reader = section->reader;
+    struct reader *reader = section->reader;
     uint64_t method, header = code_heap_header(section, start, &method, ret);
     if (!header || method != start)
-        return !reader_failed(&reader->raw) && !header;
+        return !reader_failed(reader) && !header;
     struct code_block block = {
         .manager = &interpreter_jit_manager,
         .ip = start,
@@ -31,18 +31,17 @@ static bool block_at(const struct section_reader *section, uint64_t start, uint3
         .method_desc = read_field(reader, header, F_InterpreterRealCodeHeader_MethodDesc),
         .hot_size = code_length(reader, header),
     };
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     *ret = block;
     return true;
 }
 
-static bool debug_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
-                       bool *ret_has_flag_byte)
+static bool debug_info(struct reader *reader, const struct code_block *block, uint64_t *ret, bool *ret_has_flag_byte)
 {
     *ret = code_heap_header_field(reader, block, F_InterpreterRealCodeHeader_DebugInfo);
     *ret_has_flag_byte = false;
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 const struct jit_manager_ops interpreter_jit_manager = {

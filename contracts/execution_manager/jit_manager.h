@@ -11,20 +11,25 @@
 #include "contracts/execution_manager/code_block.h"
 #include "contracts/execution_manager/exception_clauses.h"
 #include "contracts/execution_manager/stub_kinds.h"
+#include "contracts/native_aot/aot_image.h"
 #include "contracts/ready_to_run/r2r_images.h"
+
+/* Takes a function of a method: its body, or a funclet. False ends the visit. */
+typedef bool block_function_visitor(uint64_t begin, bool is_filter, void *context);
 
 /* What the managers of one target share. */
 struct jit_managers {
     const struct nibble_map_version *nibble_map;
     const struct stub_kinds *stub_kinds;
     struct r2r_images images;
+    struct aot_image aot; /* of NativeAOT */
 };
 
 /* A section, and what its manager reads it with. */
 struct section_reader {
     const struct jit_manager_ops *manager;
     struct jit_managers *managers;
-    struct field_reader *reader;
+    struct reader *reader;
     const struct range_section *section;
 };
 
@@ -49,6 +54,7 @@ struct jit_manager_ops {
     enum layout_field gc_info_field, clauses_field; /* of such a manager: in the headers of methods */
     bool compiles;                                  /* at run time, so that methods have tiers */
     bool in_images;                                 /* its code lies in images that were compiled ahead of time */
+    bool by_call_frames;                            /* its code is unwound by call-frame information, as native code */
 
     /* The stub, or the method up to its real end, that owns `ip`. False if there is none or the reader fails. */
     bool (*find)(const struct section_reader *section, uint64_t ip, struct code_block *ret);
@@ -64,15 +70,25 @@ struct jit_manager_ops {
      * no operation here: a block carries its RUNTIME_FUNCTIONs (block_function.h).
      */
 
+    /* The functions of a block without RUNTIME_FUNCTIONs, ascending. NULL: its code is one function. */
+    bool (*functions)(struct reader *reader, const struct code_block *block, block_function_visitor *visit,
+                      void *context);
+
     /* GetGCInfo: its address and its version, 0 if that is not known. */
-    bool (*gc_info)(struct field_reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version);
+    bool (*gc_info)(struct reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version);
     /* GetDebugInfo: the address of the blob that maps code to IL, or 0, and whether a byte of flags precedes it. */
-    bool (*debug_info)(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
-                       bool *ret_has_flag_byte);
+    bool (*debug_info)(struct reader *reader, const struct code_block *block, uint64_t *ret, bool *ret_has_flag_byte);
     /* GetExceptionClauses: where they are; a count of 0 if there are none. */
-    bool (*clauses)(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret);
+    bool (*clauses)(struct reader *reader, const struct code_block *block, struct exception_clauses *ret);
 };
 
-extern const struct jit_manager_ops ee_jit_manager, r2r_jit_manager, interpreter_jit_manager, range_list_manager;
+/* The image of a block of NativeAOT code, valid while the target is open; NULL for other blocks. */
+static inline struct aot_image *code_block_aot(const struct code_block *block)
+{
+    return block->manager && block->manager->by_call_frames ? block->aot : NULL;
+}
+
+extern const struct jit_manager_ops ee_jit_manager, r2r_jit_manager, interpreter_jit_manager, range_list_manager,
+    native_aot_manager;
 
 #endif

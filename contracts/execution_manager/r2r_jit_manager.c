@@ -12,8 +12,7 @@ static uint64_t address_of(const struct r2r_image *image, uint32_t function)
 }
 
 /* The block of the hot functions [start, end), whatever method they are; its ip is its start. */
-static struct code_block block_of(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
-                                  uint32_t end)
+static struct code_block block_of(const struct r2r_image *image, struct reader *reader, uint32_t start, uint32_t end)
 {
     uint64_t address = image->base + unwind_table_begin(reader, &image->functions, start);
     return (struct code_block){
@@ -29,40 +28,59 @@ static struct code_block block_of(const struct r2r_image *image, struct field_re
     };
 }
 
-static void set_address(struct code_block *block, uint64_t ip, bool cold)
+/* Fails if the address is not in that part of the block, as in an image whose tables contradict each other. */
+static bool set_address(struct reader *reader, struct code_block *block, uint64_t ip, bool cold)
 {
     block->ip = ip;
     block->cold = cold;
     block->offset = cold ? block->hot_size + (ip - block->cold_start) : ip - block->start;
+    bool is_in = cold ? ip - block->cold_start < block->cold_size : ip - block->start < block->hot_size;
+    return is_in || reader_fail(reader, CDACQ_ERR_CORRUPT, ip, "ReadyToRun functions of the method");
 }
 
 /* The method that starts at hot function `start`. */
-static bool method_at(const struct r2r_image *image, struct field_reader *reader, uint32_t start,
-                      struct code_block *ret)
+static bool method_at(const struct r2r_image *image, struct reader *reader, uint32_t start, struct code_block *ret)
 {
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     if (!entries)
         return false;
-    uint32_t end = r2r_method_end(image, entries, reader, start);
+    uint32_t end = r2r_method_end(image, reader, start, r2r_next_start(image, entries, reader, start));
     struct code_block block = block_of(image, reader, start, end);
     block.unverified |= entries->unverified;
-    for (uint32_t i = start; i < end; i++)
-        block.hot_size += unwind_table_length(reader, &image->functions, i);
-    uint32_t cold_begin, cold_end;
-    if (hot_cold_cold_of(&image->hot_cold, start, &cold_begin, &cold_end)) {
-        uint32_t begin = unwind_table_begin(reader, &image->functions, cold_begin);
-        uint32_t last = unwind_table_begin(reader, &image->functions, cold_end - 1);
-        block.cold_start = image->base + begin;
-        block.cold_size = last - begin + unwind_table_length(reader, &image->functions, cold_end - 1);
-        block.cold_functions = address_of(image, cold_begin);
-        block.cold_function_count = cold_end - cold_begin;
+    block.hot_size = r2r_functions_size(image, reader, start, end);
+    struct r2r_cold_part cold = r2r_method_cold_part(image, reader, start);
+    if (cold.count) {
+        block.cold_start = image->base + cold.rva;
+        block.cold_size = cold.size;
+        block.cold_functions = address_of(image, cold.first);
+        block.cold_function_count = cold.count;
     }
     block.entry_kind = (uint8_t)r2r_entry(entries, start, &block.entry, &block.component);
     block.method_desc = r2r_image_method_desc(image, reader, start, &block.prepared_unknown);
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     *ret = block;
     return true;
+}
+
+/*
+ * The function with which the method of a cold function starts. UINT32_MAX if that is not known. The reader fails if
+ * the map does not say so both ways: by the cold function, and by the hot one.
+ */
+static uint32_t start_of_cold(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
+                              uint32_t function)
+{
+    uint32_t hot, begin, end, start = UINT32_MAX;
+    bool has_hot = hot_cold_hot_of(&image->hot_cold, function, &hot);
+    if (has_hot)
+        start = r2r_method_start(image, entries, reader, hot);
+    if (has_hot && start == UINT32_MAX)
+        return start; /* the runtime has not prepared the method, and the image has no tables */
+    if (has_hot && hot_cold_cold_of(&image->hot_cold, start, &begin, &end) && function >= begin && function < end)
+        return start;
+    reader_fail(reader, CDACQ_ERR_CORRUPT, image->base + unwind_table_begin(reader, &image->functions, function),
+                "the hot part of cold code");
+    return UINT32_MAX;
 }
 
 enum { PREPARED_FUNCLETS_MAX = 16 }; /* that are tried before the address's own function */
@@ -71,8 +89,8 @@ enum { PREPARED_FUNCLETS_MAX = 16 }; /* that are tried before the address's own 
  * Finds a prepared method without the image's tables, which are large: the runtime's map has its start, its GC info its
  * length. Both must agree with the runtime functions; false proves nothing.
  */
-static bool find_prepared(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
-                          uint32_t relative, struct code_block *ret)
+static bool find_prepared(const struct r2r_image *image, struct reader *reader, uint32_t function, uint32_t relative,
+                          struct code_block *ret)
 {
     /* This finds a MethodDesc only. If a MethodDesc cannot be named, the tables say more. */
     uint32_t types = 1u << LAYOUT_RuntimeTypeSystem | 1u << LAYOUT_Loader | 1u << LAYOUT_EcmaMetadata;
@@ -90,13 +108,13 @@ static bool find_prepared(const struct r2r_image *image, struct field_reader *re
     uint32_t length = r2r_method_length(image, reader, start);
     if (!length || relative - begin >= length)
         return false; /* unknown, or the address belongs to another method, which was not prepared */
-    uint32_t end = r2r_method_end_by_length(image, reader, start, length);
+    uint32_t end = r2r_method_end_by_length(image, reader, start, length, image->first_cold);
     if (!end || end <= function)
         return false;
     *ret = block_of(image, reader, start, end);
     ret->hot_size = length;
     ret->method_desc = method_desc;
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 /* Whether the tables were read without failure. If not, a look-up first tries without them. */
@@ -107,7 +125,7 @@ static bool has_tables(const struct r2r_image *image)
     return entries && entries->failure.status >= 0;
 }
 
-static bool find_in(const struct r2r_image *image, struct field_reader *reader, uint64_t ip, struct code_block *ret)
+static bool find_in(const struct r2r_image *image, struct reader *reader, uint64_t ip, struct code_block *ret)
 {
     uint64_t relative = ip - image->base;
     if (relative - image->thunks.rva < image->thunks.size) {
@@ -127,20 +145,15 @@ static bool find_in(const struct r2r_image *image, struct field_reader *reader, 
     if (into >= unwind_table_length(reader, &image->functions, function))
         return false; /* between two functions, or after the last one */
     bool cold = function >= image->first_cold;
-    uint32_t hot = function;
-    if (cold && !hot_cold_hot_of(&image->hot_cold, function, &hot))
-        return false;
     if (!has_tables(image) && !image->hot_cold.pair_count &&
-        find_prepared(image, reader, function, (uint32_t)relative, ret)) {
-        set_address(ret, ip, false);
-        return true;
-    }
+        find_prepared(image, reader, function, (uint32_t)relative, ret))
+        return set_address(reader, ret, ip, false);
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
-    uint32_t start = entries ? r2r_method_start(image, entries, reader, hot) : UINT32_MAX;
-    if (start == UINT32_MAX || !method_at(image, reader, start, ret))
+    if (!entries)
         return false;
-    set_address(ret, ip, cold);
-    return true;
+    uint32_t start =
+        cold ? start_of_cold(image, entries, reader, function) : r2r_method_start(image, entries, reader, function);
+    return start != UINT32_MAX && method_at(image, reader, start, ret) && set_address(reader, ret, ip, cold);
 }
 
 static const struct r2r_image *image_of(const struct section_reader *section)
@@ -175,23 +188,23 @@ static bool visit_thunks(struct thunk_visit *visit, uint64_t begin)
 /* The number of a part is the function with which its method starts. */
 static void each(const struct section_reader *section, block_part_visitor *visit, void *context)
 {
-    struct field_reader *reader = section->reader;
+    struct reader *reader = section->reader;
     const struct r2r_image *image = image_of(section);
     const struct r2r_entries *entries = image ? r2r_image_entries(image, reader) : NULL;
     struct thunk_visit thunks = {image, visit, context, false};
-    uint32_t start = UINT32_MAX;
+    uint32_t start = UINT32_MAX, end = 0, next_start = 0; /* of the hot method, and after it */
     if (!entries)
         return;
-    for (uint32_t i = 0; i < image->functions.count && reader_step(&reader->raw, "ReadyToRun functions"); i++) {
+    for (uint32_t i = 0; i < image->functions.count && reader_step(reader, "ReadyToRun functions"); i++) {
         bool cold = i >= image->first_cold;
-        uint32_t hot = i;
-        if (!cold && r2r_image_is_start(image, entries, reader, i))
+        if (!cold && i >= end && (end || r2r_image_is_start(image, entries, reader, i))) {
+            if (i >= next_start)
+                next_start = r2r_next_start(image, entries, reader, i);
             start = i;
-        if (cold) {
-            start = UINT32_MAX;
-            if (hot_cold_hot_of(&image->hot_cold, i, &hot))
-                start = r2r_method_start(image, entries, reader, hot);
+            end = r2r_method_end(image, reader, i, next_start);
         }
+        if (cold)
+            start = start_of_cold(image, entries, reader, i);
         if (start == UINT32_MAX)
             continue;
         uint64_t begin = image->base + unwind_table_begin(reader, &image->functions, i);
@@ -210,35 +223,33 @@ static size_t part_count(const struct section_reader *section)
 
 static bool block_at(const struct section_reader *section, uint64_t begin, uint32_t number, struct code_block *ret)
 {
-    struct field_reader *reader = section->reader;
+    struct reader *reader = section->reader;
     const struct r2r_image *image = image_of(section);
     if (!image || !method_at(image, reader, number, ret))
         return false;
     bool cold = image->first_cold < image->functions.count &&
                 begin - image->base >= unwind_table_begin(reader, &image->functions, image->first_cold);
-    set_address(ret, begin, cold);
-    return true;
+    return set_address(reader, ret, begin, cold);
 }
 
-static bool gc_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version)
+static bool gc_info(struct reader *reader, const struct code_block *block, uint64_t *ret, uint32_t *ret_version)
 {
     const struct r2r_image *image = block->image;
     uint64_t function = r2r_image_function_at(image, block->runtime_functions);
     if (function >= image->functions.count || !r2r_method_gc_info(image, reader, (uint32_t)function, ret))
-        return reader_fail(&reader->raw, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
+        return reader_fail(reader, CDACQ_ERR_FIELD, block->start, "unwind data of this architecture");
     *ret_version = image->gc_info_version;
     return true;
 }
 
-static bool debug_info(struct field_reader *reader, const struct code_block *block, uint64_t *ret,
-                       bool *ret_has_flag_byte)
+static bool debug_info(struct reader *reader, const struct code_block *block, uint64_t *ret, bool *ret_has_flag_byte)
 {
     *ret_has_flag_byte = false;
     return r2r_method_debug_info(block->image, reader,
                                  (uint32_t)r2r_image_function_at(block->image, block->runtime_functions), ret);
 }
 
-static bool clauses(struct field_reader *reader, const struct code_block *block, struct exception_clauses *ret)
+static bool clauses(struct reader *reader, const struct code_block *block, struct exception_clauses *ret)
 {
     ret->form = &clause_form_r2r;
     return r2r_method_clauses(block->image, reader, (uint32_t)(block->start - block->image->base), &ret->address,

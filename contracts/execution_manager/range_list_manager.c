@@ -92,23 +92,23 @@ static struct code_block stub_at(const struct range_section *section, uint64_t i
 
 static bool find(const struct section_reader *section, uint64_t ip, struct code_block *ret)
 {
-    struct field_reader *reader = section->reader;
+    struct reader *reader = section->reader;
     if (section->section->stub_kind) {
         *ret = stub_at(section->section, ip, section->section->stub_kind);
         return true;
     }
     uint64_t number = read_optional(reader, section->section->range_list, F_CodeRangeMapRangeList_RangeListType);
-    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* stubs of an unknown kind are still stubs */
+    reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)); /* stubs of an unknown kind are still stubs */
     uint8_t kind = (uint8_t)stub_kind_of(section->managers->stub_kinds, number);
-    if (!stubs_use(&reader->raw, section->section->begin, section->section->end, ip))
+    if (!stubs_use(reader, section->section->begin, section->section->end, ip))
         return false;
     *ret = stub_at(section->section, ip, kind);
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 static void each(const struct section_reader *section, block_part_visitor *visit, void *context)
 {
-    uint64_t end = used_end(&section->reader->raw, section->section);
+    uint64_t end = used_end(section->reader, section->section);
     if (end > section->section->begin)
         visit(section->section->begin, end, PART_STUB, PART_NO_NUMBER, context);
 }

@@ -3,6 +3,7 @@
 #include <cdacq/code_kind.h>
 
 #include "util/vector.h"
+#include "contracts/code_lookup/auxiliary_symbols.h"
 #include "contracts/execution_manager/range_list_manager.h"
 
 enum {
@@ -18,24 +19,23 @@ DEFINE_VECTOR(stub_sections, struct range_section);
 typedef bool range_visitor(uint64_t begin, uint64_t end, enum cdacq_code_kind kind, void *context);
 
 /* The ranges of one block of a RangeList. False: the visit has ended, or the reader has failed. */
-static bool visit_block(struct field_reader *reader, uint64_t block, enum cdacq_code_kind kind, range_visitor *visit,
+static bool visit_block(struct reader *reader, uint64_t block, enum cdacq_code_kind kind, range_visitor *visit,
                         void *context)
 {
     uint64_t size = reader->layout->sizes[T_RangeListRange];
     uint64_t at = field_address(reader, block, F_RangeListBlock_Ranges);
-    for (unsigned i = 0; i < BLOCK_RANGES && reader_step(&reader->raw, "ranges of stubs"); i++, at += size) {
+    for (unsigned i = 0; i < BLOCK_RANGES && reader_step(reader, "ranges of stubs"); i++, at += size) {
         if (!read_field(reader, at, F_RangeListRange_Id))
             continue;
         uint64_t first = read_field(reader, at, F_RangeListRange_Start),
                  last = read_field(reader, at, F_RangeListRange_End);
-        if (!reader_failed(&reader->raw) && first < last && last - first <= RANGE_MAX &&
-            !visit(first, last, kind, context))
+        if (!reader_failed(reader) && first < last && last - first <= RANGE_MAX && !visit(first, last, kind, context))
             return false;
     }
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
-static bool describes_lists(const struct field_reader *reader)
+static bool describes_lists(const struct reader *reader)
 {
     return has_field(reader, F_RangeListBlock_Ranges) && has_field(reader, F_RangeListBlock_Next) &&
            has_field(reader, F_RangeListRange_Start) && has_field(reader, F_RangeListRange_End) &&
@@ -43,11 +43,11 @@ static bool describes_lists(const struct field_reader *reader)
 }
 
 /* The ranges of a RangeList, from its first block on, which may be 0. */
-static bool visit_list(struct field_reader *reader, uint64_t block, enum cdacq_code_kind kind, range_visitor *visit,
+static bool visit_list(struct reader *reader, uint64_t block, enum cdacq_code_kind kind, range_visitor *visit,
                        void *context)
 {
     uint64_t earlier = 0;
-    for (unsigned i = 0; i < BLOCK_MAX && block && reader_step(&reader->raw, "ranges of stubs"); i++) {
+    for (unsigned i = 0; i < BLOCK_MAX && block && reader_step(reader, "ranges of stubs"); i++) {
         if (!visit_block(reader, block, kind, visit, context))
             return false;
         if (!(i & (i - 1))) /* a power of two: a list that returns to this block ends there */
@@ -56,42 +56,50 @@ static bool visit_list(struct field_reader *reader, uint64_t block, enum cdacq_c
         if (block == earlier)
             break;
     }
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 /* Those that the StubLinkStubManager lists. */
-static bool visit_stub_link_stubs(struct field_reader *reader, range_visitor *visit, void *context)
+static bool visit_stub_link_stubs(struct reader *reader, range_visitor *visit, void *context)
 {
     uint64_t variable = reader->layout->globals[G_StubLinkStubManager];
     bool described = variable && describes_lists(reader) && has_field(reader, F_StubLinkStubManager_StarterBlock);
-    uint64_t manager = described ? read_pointer(&reader->raw, variable) : 0;
+    uint64_t manager = described ? read_pointer(reader, variable) : 0;
     uint64_t block = manager ? field_address(reader, manager, F_StubLinkStubManager_StarterBlock) : 0;
     return visit_list(reader, block, CDACQ_CODE_STUB_LINK_STUB, visit, context);
 }
 
 /* Those that count the calls of methods until these are compiled again. Collectible assemblies have others. */
-static bool visit_call_counting_stubs(struct field_reader *reader, range_visitor *visit, void *context)
+static bool visit_call_counting_stubs(struct reader *reader, range_visitor *visit, void *context)
 {
     uint64_t variable = reader->layout->globals[G_SystemDomain];
     bool described = variable && describes_lists(reader) && has_field(reader, F_SystemDomain_m_callCountingManager) &&
                      has_field(reader, F_CallCountingManager_StarterBlock);
-    uint64_t domain = described ? read_pointer(&reader->raw, variable) : 0;
+    uint64_t domain = described ? read_pointer(reader, variable) : 0;
     uint64_t manager = domain ? read_field(reader, domain, F_SystemDomain_m_callCountingManager) : 0;
     uint64_t block = manager ? field_address(reader, manager, F_CallCountingManager_StarterBlock) : 0;
     return visit_list(reader, block, CDACQ_CODE_CALL_COUNTING_STUB, visit, context);
 }
 
-/* The copies of the write barriers. Without copies, the helper is that of the runtime's image. */
-static bool visit_barriers(struct field_reader *reader, const struct image_bounds *image, range_visitor *visit,
-                           void *context)
+/* The write barrier that JIT-compiled code calls; 0 if that is not known or the reader fails. */
+static uint64_t find_barrier(struct reader *reader)
 {
-    uint64_t table = reader->layout->globals[G_hlpDynamicFuncTable];
-    if (!table || !image->end)
+    const struct layout *layout = reader->layout;
+    uint64_t table = layout->globals[G_hlpDynamicFuncTable];
+    if (!table)
+        return auxiliary_symbols_find(reader, "JIT_WriteBarrier");
+    uint64_t index = layout->globals[G_DYNAMIC_CORINFO_HELP_ASSIGN_REF];
+    return read_pointer(reader, table + index * reader->pointer_size);
+}
+
+/* The copies of the write barriers. Without copies, the helper is that of the runtime's image. */
+static bool visit_barriers(struct reader *reader, const struct image_bounds *image, range_visitor *visit, void *context)
+{
+    if (!image->end)
         return true;
-    uint64_t index = reader->layout->globals[G_DYNAMIC_CORINFO_HELP_ASSIGN_REF];
-    uint64_t helper = read_pointer(&reader->raw, table + index * reader->raw.pointer_size);
+    uint64_t helper = find_barrier(reader);
     uint64_t begin = align_down(helper, BARRIERS_SIZE);
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     if (!begin || (helper >= image->begin && helper < image->end) || begin > UINT64_MAX - BARRIERS_SIZE)
         return true;
@@ -99,16 +107,15 @@ static bool visit_barriers(struct field_reader *reader, const struct image_bound
 }
 
 /* What the target lacks is not visited. */
-static void visit_ranges(struct field_reader *reader, const struct image_bounds *image, range_visitor *visit,
-                         void *context)
+static void visit_ranges(struct reader *reader, const struct image_bounds *image, range_visitor *visit, void *context)
 {
     bool goes_on = visit_stub_link_stubs(reader, visit, context);
-    goes_on |= reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
+    goes_on |= reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY));
     goes_on = goes_on && visit_call_counting_stubs(reader, visit, context);
-    goes_on |= reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
+    goes_on |= reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY));
     if (goes_on)
         (void)visit_barriers(reader, image, visit, context);
-    reader_recover(&reader->raw, FAILURE(CDACQ_ERR_MEMORY));
+    reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY));
 }
 
 static struct range_section section_of(uint64_t begin, uint64_t end, enum cdacq_code_kind kind)
@@ -118,7 +125,7 @@ static struct range_section section_of(uint64_t begin, uint64_t end, enum cdacq_
 }
 
 struct search {
-    struct field_reader *reader;
+    struct reader *reader;
     uint64_t address;
     struct range_section found;
 };
@@ -128,35 +135,35 @@ static bool holds_address(uint64_t begin, uint64_t end, enum cdacq_code_kind kin
     struct search *search = context;
     if (search->address < begin || search->address >= end)
         return true;
-    if (!stubs_use(&search->reader->raw, begin, end, search->address))
+    if (!stubs_use(search->reader, begin, end, search->address))
         return true;
     search->found = section_of(begin, end, kind);
     return false;
 }
 
-bool stub_ranges_find(struct field_reader *reader, const struct image_bounds *image, uint64_t address,
+bool stub_ranges_find(struct reader *reader, const struct image_bounds *image, uint64_t address,
                       struct range_section *ret)
 {
     struct search search = {.reader = reader, .address = address};
     visit_ranges(reader, image, holds_address, &search);
-    if (reader_failed(&reader->raw) || !search.found.end)
+    if (reader_failed(reader) || !search.found.end)
         return false;
     *ret = search.found;
     return true;
 }
 
 struct listing {
-    struct field_reader *reader;
+    struct reader *reader;
     struct stub_sections sections;
 };
 
 static bool add_range(uint64_t begin, uint64_t end, enum cdacq_code_kind kind, void *context)
 {
     struct listing *listing = context;
-    struct range_section section = section_of(begin, stubs_used_end(&listing->reader->raw, begin, end), kind);
+    struct range_section section = section_of(begin, stubs_used_end(listing->reader, begin, end), kind);
     if (section.begin < section.end && !stub_sections_append(&listing->sections, section))
-        return reader_fail(&listing->reader->raw, CDACQ_ERR_NOMEM, 0, "ranges of stubs");
-    return !reader_failed(&listing->reader->raw);
+        return reader_fail(listing->reader, CDACQ_ERR_NOMEM, 0, "ranges of stubs");
+    return !reader_failed(listing->reader);
 }
 
 static int compare_begins(const void *a, const void *b)
@@ -197,17 +204,17 @@ static bool merge(const struct range_section_list *sections, const struct stub_s
     return true;
 }
 
-bool stub_ranges_add(struct field_reader *reader, const struct image_bounds *image, struct range_section_list *list)
+bool stub_ranges_add(struct reader *reader, const struct image_bounds *image, struct range_section_list *list)
 {
     struct listing listing = {.reader = reader};
     struct stub_sections merged = {0};
     visit_ranges(reader, image, add_range, &listing);
-    bool good = !reader_failed(&reader->raw);
+    bool good = !reader_failed(reader);
     if (good && listing.sections.count) {
         qsort(listing.sections.items, listing.sections.count, sizeof *listing.sections.items, compare_begins);
         good = merge(list, &listing.sections, &merged);
         if (!good)
-            reader_fail(&reader->raw, CDACQ_ERR_NOMEM, 0, "ranges of stubs");
+            reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ranges of stubs");
     }
     if (good && merged.count) {
         qsort(merged.items, merged.count, sizeof *merged.items, compare_begins);

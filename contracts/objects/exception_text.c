@@ -2,12 +2,15 @@
 
 #include "contracts/objects/exception_message.h"
 #include "contracts/objects/exception_trace.h"
+#include "contracts/objects/native_exception.h"
 
 static unsigned write_part(const struct exception_output *output, uint64_t address,
                            void (*put)(struct exception_writer *w, const struct writing_exception *e))
 {
     struct writing_exception exception;
     struct exception_writer w = {.find_kind = exception_kind_find,
+                                 .find_named = exception_kind_named,
+                                 .find_native_kinds = native_exception_find_kinds,
                                  .base = exception_kind_base,
                                  .output = output,
                                  .exceptions_left = EXCEPTION_COUNT_MAX,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "contracts/objects/native_exception.h"
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/method_name.h"
 #include "util/hash_table.h"
@@ -20,7 +21,10 @@ struct frame_method {
  * The methods of recent frames: recursion has few methods in many frames. Naming one may cost a hostile target's whole
  * budget for a name, so that their number is bounded, too.
  */
-enum { NAME_SLOTS = 256 };
+enum {
+    NAME_SLOTS = 256,
+    RUNTIME_ASYNC_SINCE = 2, /* schema of the descriptor (.NET 11): traces know async methods without state machines */
+};
 
 struct frame_name {
     uint64_t method_desc;
@@ -41,6 +45,20 @@ void exception_free_trace(struct exception_writer *w)
     w->names = NULL;
 }
 
+/* The method that is shown for a method, as StackTrace.ToString() finds it. */
+static enum cdacq_status resolve_method(struct exception_writer *w, const struct metadata *metadata, uint32_t token,
+                                        struct state_machine *ret)
+{
+    bool async = false;
+    enum cdacq_status status = CDACQ_OK;
+    if (w->output->cache->reader->layout->schema >= RUNTIME_ASYNC_SINCE)
+        status = method_is_runtime_async(metadata, token, &async);
+    if (status != CDACQ_OK || !async)
+        return status == CDACQ_OK ? state_machine_resolve(metadata, token, ret) : status;
+    *ret = (struct state_machine){.method = token, .async = true};
+    return CDACQ_OK;
+}
+
 /* By the metadata. */
 static enum cdacq_status name_definition(struct exception_writer *w, const struct method_desc *desc, bool last,
                                          struct frame_method *ret)
@@ -54,7 +72,7 @@ static enum cdacq_status name_definition(struct exception_writer *w, const struc
         return CDACQ_OK;
     ret->shown = true;
     if (status == CDACQ_OK)
-        status = state_machine_resolve(metadata, desc->token, &machine);
+        status = resolve_method(w, metadata, desc->token, &machine);
     if (status != CDACQ_OK)
         return status;
     const struct name_source source = {.metadata = metadata};
@@ -90,17 +108,17 @@ static enum cdacq_status name_dynamic_frame(struct exception_writer *w, uint64_t
 static void form_name(struct exception_writer *w, const struct exception_frame *frame, bool last,
                       struct frame_method *ret)
 {
-    struct field_reader *reader = w->output->cache->reader;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_INDEX);
+    struct reader *reader = w->output->cache->reader;
+    struct reader_task outer = reader_enter(reader, FUEL_INDEX);
     struct method_desc desc;
     enum cdacq_status status = CDACQ_ERR_CONTRACT;
     if (!frame->method_desc) { /* as the runtime: a frame without a method is not shown */
         status = CDACQ_OK;
     } else if (w->output->runtime_types && method_desc_read(reader, frame->method_desc, &desc)) {
-        if (desc.classification != METHOD_DYNAMIC)
-            status = name_definition(w, &desc, last, ret);
-        else if (method_desc_is_il_stub(reader, &desc))
+        if (method_desc_is_hidden(reader, &desc))
             status = CDACQ_OK;
+        else if (desc.classification != METHOD_DYNAMIC)
+            status = name_definition(w, &desc, last, ret);
         else
             status = name_dynamic_frame(w, frame->method_desc, ret);
     } else {
@@ -135,7 +153,12 @@ static void put_line(struct exception_writer *w, const struct exception_frame *f
     char number[32];
     const char *file;
     uint32_t line;
-    if (!w->output->line || !w->output->line(w->output->context, frame, &file, &line))
+    if (!w->output->line || w->lines_failed)
+        return;
+    enum exception_line known = w->output->line(w->output->context, frame, &file, &line);
+    w->lines_failed = known == EXCEPTION_LINE_FAILED;
+    w->flaws |= known == EXCEPTION_LINE_OTHER ? EXCEPTION_TEXT_INFERRED : 0;
+    if (known != EXCEPTION_LINE_KNOWN)
         return;
     snprintf(number, sizeof number, ":line %" PRIu32, line);
     exception_puts(w, " in ");
@@ -167,11 +190,12 @@ static bool put_frame(struct exception_writer *w, const struct exception_frame *
 
 static void put_frames(struct exception_writer *w, const struct exception *e)
 {
-    struct field_reader *reader = w->output->cache->reader;
+    struct reader *reader = w->output->cache->reader;
     bool first = true;
+    w->lines_failed = false;
     for (uint32_t i = 0; i < e->frame_count && !w->stopped; i++) {
         struct exception_frame frame;
-        struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
+        struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
         bool known = exception_frame_at(reader, e, i, &frame);
         exception_leave_part(w, &outer);
         if (!known || !w->frames_left) {
@@ -179,7 +203,8 @@ static void put_frames(struct exception_writer *w, const struct exception *e)
             return;
         }
         w->frames_left--;
-        first &= !put_frame(w, &frame, first, i + 1 == e->frame_count);
+        first &= !(w->output->cache->aot ? native_exception_put_frame(w, &frame, first)
+                                         : put_frame(w, &frame, first, i + 1 == e->frame_count));
     }
 }
 

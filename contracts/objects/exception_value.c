@@ -17,10 +17,10 @@ uint64_t exception_value(struct exception_writer *w, const struct writing_except
     struct module_cache *cache = w->output->cache;
     struct object_field field;
     uint64_t value = 0;
-    struct reader_task outer = reader_enter(&cache->reader->raw, FUEL_INDEX);
+    struct reader_task outer = reader_enter(cache->reader, FUEL_INDEX);
     bool found = object_field_find(cache, e->fields.method_table, name, &field) && !field.is_static;
     if (found)
-        value = read_uint(&cache->reader->raw, object_field_address(cache->reader, e->fields.address, &field), width);
+        value = read_uint(cache->reader, object_field_address(cache->reader, e->fields.address, &field), width);
     if (!exception_leave_part(w, &outer) || !found)
         w->flaws |= EXCEPTION_TEXT_MISSING;
     return value;
@@ -149,10 +149,9 @@ static bool put_enum(struct exception_writer *w, uint64_t object, uint64_t metho
         !object_field_declared(cache, method_table, "value__", &value) ||
         metadata_fields(metadata, metadata_rid(token), &begin, &end) != CDACQ_OK)
         return false;
-    unsigned width = element_width(value.element, cache->reader->raw.pointer_size);
-    uint64_t bits =
-        width ? read_uint(&cache->reader->raw, object_field_address(cache->reader, object, &value), width) : 0;
-    for (uint32_t rid = begin; width && rid < end && reader_step(&cache->reader->raw, "the values of an enum"); rid++)
+    unsigned width = element_width(value.element, cache->reader->pointer_size);
+    uint64_t bits = width ? read_uint(cache->reader, object_field_address(cache->reader, object, &value), width) : 0;
+    for (uint32_t rid = begin; width && rid < end && reader_step(cache->reader, "the values of an enum"); rid++)
         if (constant_is(metadata, rid, bits, width)) {
             if (metadata_field(metadata, rid, &field) != CDACQ_OK ||
                 metadata_string(metadata, field.name, buffer, &name, &length) != CDACQ_OK)
@@ -166,17 +165,17 @@ static bool put_enum(struct exception_writer *w, uint64_t object, uint64_t metho
 void exception_put_object(struct exception_writer *w, uint64_t object)
 {
     struct module_cache *cache = w->output->cache;
-    struct reader *raw = &cache->reader->raw;
+    struct reader *reader = cache->reader;
     char text[64];
-    struct reader_task outer = reader_enter(raw, FUEL_INDEX);
-    uint64_t method_table = object_method_table(cache->reader, object), value = object + raw->pointer_size, bits = 0;
+    struct reader_task outer = reader_enter(reader, FUEL_INDEX);
+    uint64_t method_table = object_method_table(cache->reader, object), value = object + reader->pointer_size, bits = 0;
     uint8_t element = method_table ? boxed_element(cache, method_table) : 0;
-    unsigned width = element_width(element, raw->pointer_size);
+    unsigned width = element_width(element, reader->pointer_size);
     bool is_object = method_table && is_system_object(cache, method_table);
     bool named = method_table && !element && put_enum(w, object, method_table);
     if (width)
-        bits = read_uint(raw, value, width);
-    if (element == ELEMENT_I && raw->pointer_size == 4)
+        bits = read_uint(reader, value, width);
+    if (element == ELEMENT_I && reader->pointer_size == 4)
         bits = (uint64_t)(int32_t)bits;
     if (!exception_leave_part(w, &outer) || named)
         return;

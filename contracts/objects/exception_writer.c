@@ -2,6 +2,7 @@
 
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"
+#include "contracts/objects/resource_keys.h"
 #include "contracts/objects/string.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
@@ -26,7 +27,7 @@ void exception_put(struct exception_writer *w, const char *bytes, size_t length)
     }
     w->written += length;
     /* A thread can handle many exceptions, each with the same long text: the bound on one is not enough. */
-    struct target *target = w->output->cache->reader->raw.target;
+    struct target *target = w->output->cache->reader->target;
     if ((target && !work_take_raw_text(&target->work, bytes, length)) ||
         (length && !w->output->write(w->output->context, bytes, length))) {
         w->flaws |= EXCEPTION_TEXT_CUT;
@@ -39,14 +40,45 @@ void exception_puts(struct exception_writer *w, const char *string)
     exception_put(w, string, strlen(string));
 }
 
+bool exception_has_keys(struct exception_writer *w)
+{
+    struct module_cache *cache = w->output->cache;
+    if (!w->asked_for_keys && !cache->aot) {
+        enum resource_texts texts = resource_texts_find(cache);
+        w->has_keys = texts == RESOURCE_KEYS;
+        bool is_translated = !w->has_keys && w->output->is_translated && w->output->is_translated(w->output->context);
+        w->flaws |= is_translated || texts == RESOURCE_TEXTS_UNKNOWN ? EXCEPTION_TEXT_INFERRED : 0;
+    }
+    w->asked_for_keys = true;
+    return w->has_keys;
+}
+
+void exception_put_resource(struct exception_writer *w, const struct resource_text *text)
+{
+    exception_puts(w, exception_has_keys(w) ? text->key : text->before);
+}
+
+void exception_begin_resource(struct exception_writer *w, const struct resource_text *text)
+{
+    exception_put_resource(w, text);
+    if (exception_has_keys(w))
+        exception_puts(w, ", ");
+}
+
+void exception_end_resource(struct exception_writer *w, const struct resource_text *text)
+{
+    if (!exception_has_keys(w))
+        exception_puts(w, text->after);
+}
+
 static struct reader_task enter_part(struct exception_writer *w)
 {
-    return reader_enter(&w->output->cache->reader->raw, FUEL_INDEX);
+    return reader_enter(w->output->cache->reader, FUEL_INDEX);
 }
 
 bool exception_leave_part(struct exception_writer *w, const struct reader_task *outer)
 {
-    struct reader *reader = &w->output->cache->reader->raw;
+    struct reader *reader = w->output->cache->reader;
     w->flaws |= reader_unverified(reader) ? EXCEPTION_TEXT_UNCONFIRMED : 0;
     bool good = reader_leave(reader, outer).status >= 0;
     w->flaws |= good ? 0 : EXCEPTION_TEXT_MISSING;
@@ -84,15 +116,22 @@ void exception_put_type(struct exception_writer *w, uint64_t method_table)
     text_deinit(&text);
 }
 
-uint64_t exception_member(struct exception_writer *w, const struct writing_exception *e, const char *name)
+bool exception_find_member(struct exception_writer *w, const struct writing_exception *e, const char *name,
+                           uint64_t *ret)
 {
     uint64_t value = 0;
     struct reader_task outer = enter_part(w);
-    if (!object_reference(w->output->cache, e->fields.address, name, &value)) {
-        w->flaws |= EXCEPTION_TEXT_MISSING;
-        value = 0;
-    }
+    bool found = object_reference(w->output->cache, e->fields.address, name, &value);
     exception_leave_part(w, &outer);
+    *ret = found ? value : 0;
+    return found;
+}
+
+uint64_t exception_member(struct exception_writer *w, const struct writing_exception *e, const char *name)
+{
+    uint64_t value;
+    if (!exception_find_member(w, e, name, &value))
+        w->flaws |= EXCEPTION_TEXT_MISSING;
     return value;
 }
 
@@ -136,7 +175,7 @@ static enum cdacq_status find_implementations(struct module_cache *cache, const 
         struct metadata_method_impl row;
         struct metadata_member_ref declaration;
         bool *found = NULL, of_interface = false;
-        if (!reader_step(&cache->reader->raw, "the overrides of a type"))
+        if (!reader_step(cache->reader, "the overrides of a type"))
             return CDACQ_ERR_FUEL;
         status = metadata_method_impl(metadata, rid, &row);
         if (status == CDACQ_OK)
@@ -163,7 +202,7 @@ static enum cdacq_status find_overrides(struct module_cache *cache, const struct
         return CDACQ_OK;
     for (uint32_t rid = begin; status == CDACQ_OK && rid < end; rid++) {
         struct metadata_method_def method;
-        if (!reader_step(&cache->reader->raw, "the methods of a type"))
+        if (!reader_step(cache->reader, "the methods of a type"))
             return CDACQ_ERR_FUEL;
         status = metadata_method_def(metadata, rid, &method);
         if (status != CDACQ_OK || !(method.flags & METHOD_FLAG_VIRTUAL) || (method.flags & METHOD_FLAG_STATIC))
@@ -178,7 +217,7 @@ static enum cdacq_status find_overrides(struct module_cache *cache, const struct
     status = find_implementations(cache, metadata, type, ret);
     if (status != CDACQ_ERR_MEMORY)
         return status;
-    reader_recover(&cache->reader->raw, FAILURE(CDACQ_ERR_MEMORY)); /* compilers write none for these methods */
+    reader_recover(cache->reader, FAILURE(CDACQ_ERR_MEMORY)); /* compilers write none for these methods */
     return CDACQ_OK;
 }
 
@@ -186,8 +225,12 @@ static enum cdacq_status find_overrides(struct module_cache *cache, const struct
 static void find_kinds(struct exception_writer *w, struct writing_exception *e)
 {
     struct module_cache *cache = w->output->cache;
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     uint64_t method_table = e->fields.method_table;
+    if (cache->aot) {
+        w->find_native_kinds(w, e);
+        return;
+    }
     for (unsigned i = 0; method_table && i < HIERARCHY_MAX && !(e->message && e->text); i++) {
         const struct metadata *metadata;
         struct overrides overrides = {false, false, false};
@@ -205,7 +248,7 @@ static void find_kinds(struct exception_writer *w, struct writing_exception *e)
         if (status != CDACQ_OK)
             w->flaws |= EXCEPTION_TEXT_MISSING;
         method_table = method_table_parent(reader, method_table);
-        if (reader_failed(&reader->raw))
+        if (reader_failed(reader))
             break;
     }
 }

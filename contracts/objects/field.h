@@ -7,6 +7,8 @@
 #define CDACQ_CONTRACTS_OBJECTS_FIELD_H
 
 #include "contracts/module_cache.h"
+#include "util/text.h"
+#include "util/vector.h"
 
 enum { HIERARCHY_MAX = 128 }; /* base types that are searched */
 
@@ -28,8 +30,19 @@ bool object_field_find(struct module_cache *cache, uint64_t method_table, const 
 bool object_field_declared(struct module_cache *cache, uint64_t method_table, const char *name,
                            struct object_field *ret);
 
+DEFINE_VECTOR(object_fields, struct object_field);
+
+/*
+ * Appends all instance fields of a type, those of its base types first. False if they cannot be read: the reader fails,
+ * or memory has run out.
+ */
+bool object_fields_read(struct module_cache *cache, uint64_t method_table, struct object_fields *ret);
+
+/* Appends the name of a field as its metadata has it, escaped. False: it cannot be read. */
+bool object_field_name(struct module_cache *cache, const struct object_field *field, struct text *ret);
+
 /* The address of an instance field. */
-uint64_t object_field_address(const struct field_reader *reader, uint64_t object, const struct object_field *field);
+uint64_t object_field_address(const struct reader *reader, uint64_t object, const struct object_field *field);
 
 /* The value of a reference field of that name, 0 if it is null. False if there is no such field, or on failure. */
 bool object_reference(struct module_cache *cache, uint64_t object, const char *name, uint64_t *ret);
@@ -43,6 +56,6 @@ uint8_t boxed_element(struct module_cache *cache, uint64_t method_table);
 unsigned element_width(uint8_t element, unsigned pointer_size);
 
 /* The MethodTable of the base type, 0 for System.Object. */
-uint64_t method_table_parent(struct field_reader *reader, uint64_t method_table);
+uint64_t method_table_parent(struct reader *reader, uint64_t method_table);
 
 #endif

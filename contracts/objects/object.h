@@ -6,15 +6,27 @@
 #ifndef CDACQ_CONTRACTS_OBJECTS_OBJECT_H
 #define CDACQ_CONTRACTS_OBJECTS_OBJECT_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 enum { ARRAY_RANK_MAX = 32 };
 
 /* Without the bits that the garbage collector sets. 0, and the reader fails, if it cannot be read or is 0. */
-uint64_t object_method_table(struct field_reader *reader, uint64_t object);
+uint64_t object_method_table(struct reader *reader, uint64_t object);
 
 /* The bytes of an instance, with its header and, for arrays and strings, its elements. 0 if the reader fails. */
-uint64_t object_size(struct field_reader *reader, uint64_t object);
+uint64_t object_size(struct reader *reader, uint64_t object);
+
+/*
+ * Whether there is an object, as far as its MethodTable tells: the class that it leads to leads back to it. False if
+ * the reader fails.
+ */
+bool object_is_plausible(struct reader *reader, uint64_t object);
+
+/* Whether a MethodTable is that of an array. False if the reader fails. */
+bool method_table_is_array(struct reader *reader, uint64_t method_table);
+
+/* Whether it is that of System.String, by its form. False likewise. */
+bool method_table_is_string(struct reader *reader, uint64_t method_table);
 
 struct object_array {
     uint32_t count; /* of elements, in all dimensions */
@@ -27,6 +39,6 @@ struct object_array {
 };
 
 /* False if the object is no array, or if the reader fails. */
-bool object_array_read(struct field_reader *reader, uint64_t object, struct object_array *ret);
+bool object_array_read(struct reader *reader, uint64_t object, struct object_array *ret);
 
 #endif

@@ -23,7 +23,7 @@ static void read_thin(const struct layout *layout, uint32_t bits, struct object_
 }
 
 /* The AwareLock of .NET 8 to 10. Its recursion counts the first entry too. */
-static void read_aware_lock(struct field_reader *reader, uint64_t sync_block, struct object_monitor *ret)
+static void read_aware_lock(struct reader *reader, uint64_t sync_block, struct object_monitor *ret)
 {
     uint32_t state = (uint32_t)read_field(reader, sync_block, F_SyncBlock_LockState);
     ret->held = state & LOCK_IS_LOCKED;
@@ -38,47 +38,47 @@ static void read_aware_lock(struct field_reader *reader, uint64_t sync_block, st
     ret->recursion -= ret->recursion > 0;
 }
 
-bool sync_block_monitor_read(struct field_reader *reader, uint64_t sync_block, struct object_monitor *ret)
+bool sync_block_monitor_read(struct reader *reader, uint64_t sync_block, struct object_monitor *ret)
 {
     struct object_monitor monitor = {.sync_block = sync_block};
     if (has_field(reader, F_SyncBlock_Lock)) {
         uint64_t handle = read_field(reader, sync_block, F_SyncBlock_Lock);
-        monitor.lock_object = handle ? read_pointer(&reader->raw, handle) : 0;
+        monitor.lock_object = handle ? read_pointer(reader, handle) : 0;
         if (!monitor.lock_object)
             read_thin(reader->layout, (uint32_t)read_optional(reader, sync_block, F_SyncBlock_ThinLock), &monitor);
     } else {
         read_aware_lock(reader, sync_block, &monitor);
     }
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     *ret = monitor;
     return true;
 }
 
-uint32_t sync_table_count(struct field_reader *reader)
+uint32_t sync_table_count(struct reader *reader)
 {
     const struct layout *layout = reader->layout;
     if (!layout->global_present[G_SyncBlockCache] || !layout->global_present[G_SyncTableEntries]) {
-        reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0, "SyncBlockCache");
+        reader_fail(reader, CDACQ_ERR_FIELD, 0, "SyncBlockCache");
         return 0;
     }
-    uint64_t cache = read_pointer(&reader->raw, layout->globals[G_SyncBlockCache]);
+    uint64_t cache = read_pointer(reader, layout->globals[G_SyncBlockCache]);
     uint32_t next = cache ? (uint32_t)read_field(reader, cache, F_SyncBlockCache_FreeSyncTableIndex) : 0;
     return next ? MIN(next - 1, (uint32_t)SYNC_BLOCKS_MAX) : 0;
 }
 
-bool sync_table_entry(struct field_reader *reader, uint32_t index, struct sync_entry *ret)
+bool sync_table_entry(struct reader *reader, uint32_t index, struct sync_entry *ret)
 {
     const struct layout *layout = reader->layout;
     if (!layout->global_present[G_SyncTableEntries] || !layout->sizes[T_SyncTableEntry])
-        return reader_fail(&reader->raw, CDACQ_ERR_FIELD, 0, "SyncTableEntries");
-    uint64_t table = read_pointer(&reader->raw, layout->globals[G_SyncTableEntries]);
+        return reader_fail(reader, CDACQ_ERR_FIELD, 0, "SyncTableEntries");
+    uint64_t table = read_pointer(reader, layout->globals[G_SyncTableEntries]);
     uint64_t entry = table + (uint64_t)index * layout->sizes[T_SyncTableEntry];
     struct sync_entry found = {
         .sync_block = read_field(reader, entry, F_SyncTableEntry_SyncBlock),
         .object = read_field(reader, entry, F_SyncTableEntry_Object),
     };
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     if (found.object & ENTRY_IS_FREE)
         found = (struct sync_entry){0};
@@ -86,7 +86,7 @@ bool sync_table_entry(struct field_reader *reader, uint32_t index, struct sync_e
     return true;
 }
 
-bool sync_block_object(struct field_reader *reader, uint64_t sync_block, uint64_t *ret)
+bool sync_block_object(struct reader *reader, uint64_t sync_block, uint64_t *ret)
 {
     struct sync_entry entry;
     if (!has_field(reader, F_SyncBlock_m_dwSyncIndex) || !has_field(reader, F_SyncTableEntry_Object))
@@ -95,18 +95,18 @@ bool sync_block_object(struct field_reader *reader, uint64_t sync_block, uint64_
     if (!sync_table_entry(reader, index, &entry))
         return false;
     if (entry.sync_block != sync_block || !entry.object)
-        return reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, sync_block, "SyncTableEntry.SyncBlock");
+        return reader_fail(reader, CDACQ_ERR_CORRUPT, sync_block, "SyncTableEntry.SyncBlock");
     *ret = entry.object;
     return true;
 }
 
-static void read_sync_block(struct field_reader *reader, uint64_t object, uint32_t index, struct object_monitor *ret)
+static void read_sync_block(struct reader *reader, uint64_t object, uint32_t index, struct object_monitor *ret)
 {
     struct sync_entry entry;
     if (!sync_table_entry(reader, index, &entry))
         return;
     if (!index || entry.object != object) {
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, object, "SyncTableEntry.Object");
+        reader_fail(reader, CDACQ_ERR_CORRUPT, object, "SyncTableEntry.Object");
         return;
     }
     if (entry.sync_block && !sync_block_monitor_read(reader, entry.sync_block, ret))
@@ -114,10 +114,10 @@ static void read_sync_block(struct field_reader *reader, uint64_t object, uint32
     ret->sync_index = index;
 }
 
-bool object_monitor_read(struct field_reader *reader, uint64_t object, struct object_monitor *ret)
+bool object_monitor_read(struct reader *reader, uint64_t object, struct object_monitor *ret)
 {
     struct object_monitor monitor = {0};
-    uint32_t header = read_u32(&reader->raw, object - reader->layout->globals[G_SyncBlockValueToObjectOffset]);
+    uint32_t header = read_u32(reader, object - reader->layout->globals[G_SyncBlockValueToObjectOffset]);
     if ((header & HEADER_IS_HASH_OR_INDEX) && (header & HEADER_IS_HASH)) {
         monitor.has_hash = true;
         monitor.hash = header & HEADER_INDEX_MASK;
@@ -127,7 +127,7 @@ bool object_monitor_read(struct field_reader *reader, uint64_t object, struct ob
         read_thin(reader->layout, header, &monitor);
         monitor.thin = monitor.held;
     }
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return false;
     *ret = monitor;
     return true;

@@ -8,7 +8,7 @@
 #ifndef CDACQ_CONTRACTS_OBJECTS_SYNC_BLOCK_H
 #define CDACQ_CONTRACTS_OBJECTS_SYNC_BLOCK_H
 
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 enum { SYNC_BLOCKS_MAX = 0x3ffffff }; /* of a process: an index has 26 bits */
 
@@ -33,24 +33,24 @@ struct sync_entry {
 };
 
 /* False, and the reader fails, if it cannot be read or is corrupt. */
-bool object_monitor_read(struct field_reader *reader, uint64_t object, struct object_monitor *ret);
+bool object_monitor_read(struct reader *reader, uint64_t object, struct object_monitor *ret);
 
 /* The monitor of a sync block, without its index. False, and the reader fails, if it cannot be read. */
-bool sync_block_monitor_read(struct field_reader *reader, uint64_t sync_block, struct object_monitor *ret);
+bool sync_block_monitor_read(struct reader *reader, uint64_t sync_block, struct object_monitor *ret);
 
 /*
  * The object of a sync block. False, without failing, if the runtime does not describe the way to it; false, and the
  * reader fails, if it cannot be read or the table disagrees.
  */
-bool sync_block_object(struct field_reader *reader, uint64_t sync_block, uint64_t *ret);
+bool sync_block_object(struct reader *reader, uint64_t sync_block, uint64_t *ret);
 
 /*
  * GetSyncBlockCount: entries are 1 to this number, at most SYNC_BLOCKS_MAX. 0 if there are none; 0, and the reader
  * fails, if that cannot be read.
  */
-uint32_t sync_table_count(struct field_reader *reader);
+uint32_t sync_table_count(struct reader *reader);
 
 /* False, and the reader fails, if the entry cannot be read. */
-bool sync_table_entry(struct field_reader *reader, uint32_t index, struct sync_entry *ret);
+bool sync_table_entry(struct reader *reader, uint32_t index, struct sync_entry *ret);
 
 #endif

@@ -5,7 +5,8 @@
  * The runtime's map from entry points to MethodDescs holds only prepared methods, a few percent. Walking back to the
  * nearest entry in it, as specified, names a neighbour for all others. So the starts come from the image's tables,
  * METHODDEF_ENTRYPOINTS (103, a NativeArray by methoddef rid) and INSTANCE_ENTRYPOINTS (109, a hash table of
- * signatures); only an image that has neither is walked.
+ * signatures), and, of the stubs that continue async methods, from the import sections (r2r_imports.h); only an image
+ * that has neither table is walked.
  * Source: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md; ExecutionManager.md, "ReadyToRunJitManager".
  */
 #ifndef CDACQ_CONTRACTS_READY_TO_RUN_R2R_IMAGE_H
@@ -21,10 +22,11 @@
 
 /* How an image's tables name a method. */
 enum method_entry_kind {
-    ENTRY_NONE,      /* no table of the image names it */
-    ENTRY_METHODDEF, /* `entry` is a methoddef rid */
-    ENTRY_INSTANCE,  /* `entry` is the offset of a signature in the instance entry points */
-    ENTRY_COMPONENT, /* of a composite image: `entry` is a methoddef rid of `component` */
+    ENTRY_NONE,            /* no table of the image names it */
+    ENTRY_METHODDEF,       /* `entry` is a methoddef rid */
+    ENTRY_INSTANCE,        /* `entry` is the offset of a signature in the instance entry points */
+    ENTRY_COMPONENT,       /* of a composite image: `entry` is a methoddef rid of `component` */
+    ENTRY_RESUMPTION_STUB, /* a stub that continues an async method; it has no metadata */
 };
 
 enum {
@@ -59,6 +61,7 @@ struct r2r_image {
     uint64_t header;                       /* READYTORUN_HEADER */
     unsigned gc_info_version;              /* 0 if not known */
     unsigned major_version;                /* of the image format; 0 if not known */
+    bool has_resumption_stubs;             /* it may have stubs that continue async methods, which no table lists */
     _Atomic(struct r2r_entries *) entries; /* NULL until first use */
     bool unverified;
     struct reader_failure failure; /* why it cannot be read; every look-up in it fails with it */
@@ -66,11 +69,11 @@ struct r2r_image {
 };
 
 /* Reads the image of a range section. NULL, and the reader fails, only if memory runs out; see `failure`. */
-struct r2r_image *r2r_image_open(struct field_reader *reader, const struct range_section *section);
+struct r2r_image *r2r_image_open(struct reader *reader, const struct range_section *section);
 void r2r_image_free(struct r2r_image *image);
 
 /* The image's tables, read on first use. NULL, and the reader fails, if that cannot be done. */
-const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct field_reader *reader);
+const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struct reader *reader);
 
 /* The index of a runtime function by its address. The caller checks that the image has it. */
 static inline uint64_t r2r_image_function_at(const struct r2r_image *image, uint64_t address)
@@ -79,7 +82,7 @@ static inline uint64_t r2r_image_function_at(const struct r2r_image *image, uint
 }
 
 /* The section of a type, within the image. False if there is none or the reader fails. */
-bool r2r_image_section(const struct r2r_image *image, struct field_reader *reader, enum r2r_section_type type,
+bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enum r2r_section_type type,
                        struct r2r_section *ret);
 
 /* Which method starts at a function, by the image's tables; ENTRY_NONE for funclets and without tables. */
@@ -87,14 +90,14 @@ enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t fun
                                  uint16_t *ret_component);
 
 /* Whether a method starts at a function: by the tables or, without tables, by the runtime's map. */
-bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct field_reader *reader,
+bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
                         uint32_t function);
 
 /*
  * The MethodDesc of the method that starts at a function; 0 if it was not prepared, or if memory of the map is missing:
  * then *ret_unknown is where, and not 0, and the reader does not fail.
  */
-uint64_t r2r_image_method_desc(const struct r2r_image *image, struct field_reader *reader, uint32_t function,
+uint64_t r2r_image_method_desc(const struct r2r_image *image, struct reader *reader, uint32_t function,
                                uint64_t *ret_unknown);
 
 #endif

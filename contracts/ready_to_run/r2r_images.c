@@ -1,6 +1,6 @@
 #include "contracts/ready_to_run/r2r_images.h"
 
-const struct r2r_image *r2r_images_get(struct r2r_images *images, struct field_reader *reader,
+const struct r2r_image *r2r_images_get(struct r2r_images *images, struct reader *reader,
                                        const struct range_section *section)
 {
     _Atomic(struct r2r_image *) *bucket =
@@ -8,8 +8,8 @@ const struct r2r_image *r2r_images_get(struct r2r_images *images, struct field_r
     struct r2r_image *first = atomic_load_explicit(bucket, memory_order_acquire);
     for (struct r2r_image *image = first; image; image = image->next)
         if (image->base == section->begin && image->module == section->r2r_module && image->end == section->end)
-            return reader_fail_again(&reader->raw, &image->failure) ? NULL : image;
-    struct r2r_image *image = reader_failed(&reader->raw) ? NULL : r2r_image_open(reader, section);
+            return reader_fail_again(reader, &image->failure) ? NULL : image;
+    struct r2r_image *image = reader_failed(reader) ? NULL : r2r_image_open(reader, section);
     if (!image)
         return NULL;
     /* Bounds the memory for sections that all name one large image. */
@@ -23,7 +23,7 @@ const struct r2r_image *r2r_images_get(struct r2r_images *images, struct field_r
     while (
         !atomic_compare_exchange_weak_explicit(bucket, &image->next, image, memory_order_release, memory_order_acquire))
         ;
-    return reader_fail_again(&reader->raw, &image->failure) ? NULL : image;
+    return reader_fail_again(reader, &image->failure) ? NULL : image;
 }
 
 void r2r_images_deinit(struct r2r_images *images)

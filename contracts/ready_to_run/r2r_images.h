@@ -15,7 +15,7 @@ struct r2r_images {
 };
 
 /* The image of a section. NULL, and the reader fails, when it cannot be read. */
-const struct r2r_image *r2r_images_get(struct r2r_images *images, struct field_reader *reader,
+const struct r2r_image *r2r_images_get(struct r2r_images *images, struct reader *reader,
                                        const struct range_section *section);
 
 void r2r_images_deinit(struct r2r_images *images);

@@ -25,7 +25,7 @@ struct call_stack_frame {
 };
 
 struct call_stack {
-    struct field_reader *reader;
+    struct reader *reader;
     const struct walk_machine *machine;
     struct method_list methods;
     uint64_t frame;      /* the next Frame of the runtime; 0: there is none */
@@ -37,7 +37,7 @@ struct call_stack {
 };
 
 /* `frame` is the innermost Frame of the thread. The caller frees `methods`. */
-void call_stack_init(struct call_stack *stack, struct field_reader *reader, const struct walk_machine *machine,
+void call_stack_init(struct call_stack *stack, struct reader *reader, const struct walk_machine *machine,
                      uint64_t frame);
 
 /* The next frame, outwards. */

@@ -14,25 +14,25 @@ static uint64_t sp_of(const struct caller_search *search)
     return search->registers->values[search->machine->sp];
 }
 
-static struct reader *raw(const struct caller_search *search)
+static struct reader *reader_of(const struct caller_search *search)
 {
-    return &search->host->reader->raw;
+    return search->host->reader;
 }
 
 void caller_find_code(const struct caller_search *search, struct code_at *ret)
 {
     uint64_t address = pc_of(search) - search->is_call;
     ret->is_known = execution_manager_find(search->host->manager, search->host->reader, address, &ret->block);
-    ret->is_known &= !reader_failed(raw(search));
+    ret->is_known &= !reader_failed(reader_of(search));
 }
 
 /* Reads the unwind entry that covers the program counter. Fails the reader if there is none. */
 static bool find_unwind_function(const struct caller_search *search, struct code_at *code, struct unwind_function *ret)
 {
-    struct field_reader *reader = search->host->reader;
+    struct reader *reader = search->host->reader;
     const struct code_block *block = &code->block;
     if (!block_function_find(reader, block, &code->function) || !code->function.entry) {
-        reader_fail(raw(search), CDACQ_ERR_CORRUPT, block->ip, "no unwind data cover the program counter");
+        reader_fail(reader_of(search), CDACQ_ERR_CORRUPT, block->ip, "no unwind data cover the program counter");
         return false;
     }
     bool is_funclet;
@@ -50,18 +50,19 @@ static void undo_hijack(const struct caller_search *search, struct registers *ca
     uint64_t slot = search->thread->hijacked_slot;
     if (slot < sp_of(search) || slot >= caller->values[search->machine->sp])
         return;
-    uint64_t address = walk_machine_code_address(search->machine, read_pointer(raw(search), slot));
-    if (address == caller->values[search->machine->pc] && !reader_failed(raw(search)))
+    uint64_t address =
+        walk_machine_code_address(search->machine, reader_of(search), read_pointer(reader_of(search), slot));
+    if (address == caller->values[search->machine->pc] && !reader_failed(reader_of(search)))
         register_set(caller, search->machine->pc,
-                     walk_machine_code_address(search->machine, search->thread->hijacked_address));
-    reader_recover(raw(search), FAILURE_BUT_FUEL);
+                     walk_machine_code_address(search->machine, reader_of(search), search->thread->hijacked_address));
+    reader_recover(reader_of(search), FAILURE_BUT_FUEL);
 }
 
 static bool step_managed(const struct caller_search *search, struct code_at *code, struct registers *caller)
 {
     struct unwind_function function;
     if (!find_unwind_function(search, code, &function) ||
-        !search->machine->unwinder->unwind(raw(search), &function, !search->is_call, caller))
+        !search->machine->unwinder->unwind(reader_of(search), &function, !search->is_call, caller))
         return false;
     undo_hijack(search, caller);
     return true;
@@ -95,16 +96,17 @@ bool caller_return_address(const struct caller_search *search, uint64_t *ret, st
     if (search->is_call || machine->callee_pops ||
         (in_register && !register_is_known(search->registers, machine->return_address)))
         return false;
-    *ret = in_register ? search->registers->values[machine->return_address] : read_pointer(raw(search), sp_of(search));
-    *ret = walk_machine_code_address(machine, *ret);
-    return !reader_failed(raw(search)) && guess_is_return_address(&guess, *ret, ret_site);
+    *ret = in_register ? search->registers->values[machine->return_address]
+                       : read_pointer(reader_of(search), sp_of(search));
+    *ret = walk_machine_code_address(machine, reader_of(search), *ret);
+    return !reader_failed(reader_of(search)) && guess_is_return_address(&guess, *ret, ret_site);
 }
 
 void caller_return_to(const struct caller_search *search, uint64_t address, struct registers *caller)
 {
     register_set(caller, search->machine->pc, address);
     if (search->machine->return_address == NO_REGISTER)
-        register_set(caller, search->machine->sp, sp_of(search) + raw(search)->pointer_size);
+        register_set(caller, search->machine->sp, sp_of(search) + reader_of(search)->pointer_size);
     registers_keep(caller, walk_machine_preserved(search->machine));
     undo_hijack(search, caller);
 }
@@ -134,7 +136,7 @@ static bool step_linkage(const struct caller_search *search, struct registers *c
 {
     struct call_site site;
     uint64_t address;
-    if (!search->machine->is_linkage || !search->machine->is_linkage(raw(search), pc_of(search)) ||
+    if (!search->machine->is_linkage || !search->machine->is_linkage(reader_of(search), pc_of(search)) ||
         !caller_return_address(search, &address, &site))
         return false;
     caller_return_to(search, address, caller);
@@ -146,13 +148,14 @@ enum native_step caller_find(const struct caller_search *search, struct code_at 
 {
     bool found;
     *ret_by = CDACQ_FRAME_BY_UNWIND;
-    if (code->is_known && code_block_is_method(&code->block)) {
+    bool is_method = code->is_known && code_block_is_method(&code->block);
+    if (is_method && !code->block.manager->by_call_frames) {
         found = step_managed(search, code, caller);
-    } else if (code->is_known || !search->host->step || reader_failed(raw(search))) {
+    } else if ((code->is_known && !is_method) || !search->host->step || reader_failed(reader_of(search))) {
         found = step_frameless(search, code, caller);
     } else {
         enum native_step result =
-            search->host->step(search->host->context, raw(search), !search->is_call, caller, info);
+            search->host->step(search->host->context, reader_of(search), !search->is_call, caller, info);
         if (result == NATIVE_STEPPED)
             *ret_by = CDACQ_FRAME_BY_CFI;
         if (result != NATIVE_UNKNOWN)

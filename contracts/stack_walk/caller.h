@@ -14,17 +14,33 @@
 #include "contracts/thread.h"
 #include "target/native/native_modules.h"
 
+/* What a walk has of a runtime of the process. */
+struct stack_walk_runtime {
+    struct execution_manager *manager;
+    struct reader *reader;
+    bool has_frames;           /* the runtime describes its Frames */
+    struct thread_data thread; /* zero: none */
+    uint64_t frame;            /* the next Frame of the walk; 0: there is none */
+    uint64_t interrupted_frame;
+};
+
+enum { WALK_OTHERS_MAX = 15 }; /* runtimes besides one */
+
 /* What the walk uses. */
 struct stack_walk_host {
     struct execution_manager *manager;
-    struct field_reader *reader;
-    uint64_t *fuel;  /* what is left of FUEL_STACKS; several walks may share it */
-    bool has_frames; /* the runtime describes its Frames */
+    struct reader *reader;
+    uint64_t *fuel;    /* what is left of FUEL_STACKS; several walks may share it */
+    bool has_frames;   /* the runtime describes its Frames */
+    bool is_innermost; /* the registers are those of the thread's innermost frame: no Frame is older than they are */
     /* As native_modules_step(). NULL: native code cannot be unwound. */
     enum native_step (*step)(void *context, struct reader *reader, bool interrupted, struct registers *registers,
                              struct native_frame_info *ret);
     bool (*is_native)(void *context, uint64_t address); /* whether native code may be there; NULL: not known */
     void *context;
+    struct stack_walk_runtime
+        *others; /* of the process: their code can be on the stack, too; manager to thread are set */
+    size_t other_count;
 };
 
 /* The frame whose caller is wanted. */

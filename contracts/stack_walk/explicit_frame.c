@@ -4,12 +4,12 @@
 static void begin_caller(const struct walk_machine *machine, uint64_t pc, uint64_t sp, struct frame_caller *ret)
 {
     *ret = (struct frame_caller){0};
-    register_set(&ret->registers, machine->pc, walk_machine_code_address(machine, pc));
+    register_set(&ret->registers, machine->pc, pc);
     register_set(&ret->registers, machine->sp, sp);
 }
 
 /* An InlinedCallFrame is active only while its call of native code runs. Only then does it have a return address. */
-static bool caller_of_inlined_call(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+static bool caller_of_inlined_call(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
                                    struct frame_caller *ret)
 {
     enum { ARM_R9 = 9 };
@@ -20,7 +20,7 @@ static bool caller_of_inlined_call(struct field_reader *reader, const struct wal
     register_set(&ret->registers, machine->fp, read_field(reader, frame, F_InlinedCallFrame_CalleeSavedFP));
     if (has_field(reader, F_InlinedCallFrame_SPAfterProlog))
         register_set(&ret->registers, ARM_R9, read_field(reader, frame, F_InlinedCallFrame_SPAfterProlog));
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 /*
@@ -28,7 +28,7 @@ static bool caller_of_inlined_call(struct field_reader *reader, const struct wal
  * which the callee removes its arguments, the caller's stack pointer depends on their size. No Frame has that size, so
  * the caller is not known.
  */
-static bool caller_of_transition(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+static bool caller_of_transition(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
                                  struct frame_caller *ret)
 {
     uint64_t block = read_field(reader, frame, F_FramedMethodFrame_TransitionBlockPtr);
@@ -43,27 +43,27 @@ static bool caller_of_transition(struct field_reader *reader, const struct walk_
 }
 
 /* A CONTEXT has the registers of code that was interrupted at any instruction. */
-static bool caller_of_context(struct field_reader *reader, const struct walk_machine *machine, uint64_t context,
+static bool caller_of_context(struct reader *reader, const struct walk_machine *machine, uint64_t context,
                               struct frame_caller *ret)
 {
     *ret = (struct frame_caller){.interrupted = true};
-    return context && walk_machine_read_context(machine, &reader->raw, context, &ret->registers);
+    return context && walk_machine_read_context(machine, reader, context, &ret->registers);
 }
 
-static bool caller_of_fault(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+static bool caller_of_fault(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
                             struct frame_caller *ret)
 {
     return caller_of_context(reader, machine, field_address(reader, frame, F_FaultingExceptionFrame_TargetContext),
                              ret);
 }
 
-static bool caller_of_resumable(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+static bool caller_of_resumable(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
                                 struct frame_caller *ret)
 {
     return caller_of_context(reader, machine, read_field(reader, frame, F_ResumableFrame_TargetContextPtr), ret);
 }
 
-static bool caller_of_func_eval(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+static bool caller_of_func_eval(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
                                 struct frame_caller *ret)
 {
     uint64_t eval = read_field(reader, frame, F_FuncEvalFrame_DebuggerEvalPtr);
@@ -74,8 +74,8 @@ static bool caller_of_func_eval(struct field_reader *reader, const struct walk_m
  * The CONTEXT of a throw has the registers with which the helper that throws would return. The code called the helper
  * and was not interrupted, so only the registers that calls preserve are known.
  */
-static bool caller_of_software_exception(struct field_reader *reader, const struct walk_machine *machine,
-                                         uint64_t frame, struct frame_caller *ret)
+static bool caller_of_software_exception(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
+                                         struct frame_caller *ret)
 {
     uint64_t context = field_address(reader, frame, F_SoftwareExceptionFrame_TargetContext);
     if (!caller_of_context(reader, machine, context, ret))
@@ -89,7 +89,7 @@ static bool caller_of_software_exception(struct field_reader *reader, const stru
  * The runtime's stub ran in place of a return, to stop the thread. The registers that it saved end at the caller's
  * stack pointer.
  */
-static bool caller_of_hijack(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+static bool caller_of_hijack(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
                              struct frame_caller *ret)
 {
     uint64_t args = read_field(reader, frame, F_HijackFrame_HijackArgsPtr);
@@ -97,9 +97,9 @@ static bool caller_of_hijack(struct field_reader *reader, const struct walk_mach
     if (!args || !size)
         return false;
     begin_caller(machine, read_field(reader, frame, F_HijackFrame_ReturnAddress),
-                 align_up(args + size, reader->raw.pointer_size), ret);
+                 align_up(args + size, reader->pointer_size), ret);
     if (machine->return_address != NO_REGISTER)
-        ret->registers.values[machine->sp] = align_up(args + size, 2 * (uint64_t)reader->raw.pointer_size);
+        ret->registers.values[machine->sp] = align_up(args + size, 2 * (uint64_t)reader->pointer_size);
     return !has_field(reader, F_HijackArgs_CalleeSavedRegisters) ||
            walk_machine_read_saved(machine, reader, field_address(reader, args, F_HijackArgs_CalleeSavedRegisters),
                                    &ret->registers);
@@ -110,7 +110,7 @@ static bool caller_of_hijack(struct field_reader *reader, const struct walk_mach
  * the function's caller, the Frame has them. Before that, it has those of the function itself, and the walk goes on
  * from there.
  */
-static bool caller_of_helper_method(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
+static bool caller_of_helper_method(struct reader *reader, const struct walk_machine *machine, uint64_t frame,
                                     struct frame_caller *ret)
 {
     uint64_t state = field_address(reader, frame, F_HelperMethodFrame_MachState);
@@ -127,19 +127,19 @@ static bool caller_of_helper_method(struct field_reader *reader, const struct wa
  * The datum of a call through a function pointer is null or has the lowest bit set. The other low bits mark the calls
  * of the runtime's exception handling (InlinedCallFrameMarker), which may have no method.
  */
-static uint64_t method_of_inlined_call(struct field_reader *reader, uint64_t frame)
+static uint64_t method_of_inlined_call(struct reader *reader, uint64_t frame)
 {
     uint64_t datum = read_optional(reader, frame, F_InlinedCallFrame_Datum);
     return datum & 1 ? 0 : datum & ~(uint64_t)7;
 }
 
-static uint64_t method_of_transition(struct field_reader *reader, uint64_t frame)
+static uint64_t method_of_transition(struct reader *reader, uint64_t frame)
 {
     return read_optional(reader, frame, F_FramedMethodFrame_MethodDescPtr);
 }
 
 /* The runtime fills in the method when it walks the stack, so it can be null. */
-static uint64_t method_of_helper_method(struct field_reader *reader, uint64_t frame)
+static uint64_t method_of_helper_method(struct reader *reader, uint64_t frame)
 {
     return read_optional(reader, frame, F_HelperMethodFrame_m_pMD);
 }
@@ -177,48 +177,51 @@ static const struct frame_kind kinds[] = {
     {"InterpreterFrame", G_InterpreterFrameIdentifier, NULL, NULL, false},
 };
 
-bool frame_is_last(const struct field_reader *reader, uint64_t frame)
+bool frame_is_last(const struct reader *reader, uint64_t frame)
 {
-    return !frame || frame == (reader->raw.pointer_size == 4 ? UINT32_MAX : UINT64_MAX);
+    return !frame || frame == (reader->pointer_size == 4 ? UINT32_MAX : UINT64_MAX);
 }
 
-uint64_t frame_next(struct field_reader *reader, uint64_t frame)
+uint64_t frame_next(struct reader *reader, uint64_t frame)
 {
     uint64_t next = read_field(reader, frame, F_Frame_Next);
-    return reader_failed(&reader->raw) || frame_is_last(reader, next) ? 0 : next;
+    return reader_failed(reader) || frame_is_last(reader, next) ? 0 : next;
 }
 
-const struct frame_kind *frame_kind_at(struct field_reader *reader, uint64_t frame)
+const struct frame_kind *frame_kind_at(struct reader *reader, uint64_t frame)
 {
     const struct layout *layout = reader->layout;
-    uint64_t identifier = read_pointer(&reader->raw, frame);
+    uint64_t identifier = read_pointer(reader, frame);
     for (size_t i = 0; identifier && i < ARRAY_SIZE(kinds); i++)
         if (layout->global_present[kinds[i].identifier] && layout->globals[kinds[i].identifier] == identifier)
             return &kinds[i];
     return NULL;
 }
 
-bool frame_caller(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
-                  struct frame_caller *ret)
+bool frame_caller(struct reader *reader, const struct walk_machine *machine, uint64_t frame, struct frame_caller *ret)
 {
     const struct frame_kind *kind = frame_kind_at(reader, frame);
-    return kind && kind->caller && kind->caller(reader, machine, frame, ret) && !reader_failed(&reader->raw);
+    if (!kind || !kind->caller || !kind->caller(reader, machine, frame, ret) || reader_failed(reader))
+        return false;
+    uint64_t *pc = &ret->registers.values[machine->pc];
+    *pc = walk_machine_code_address(machine, reader, *pc);
+    return true;
 }
 
-uint64_t frame_method(struct field_reader *reader, uint64_t frame)
+uint64_t frame_method(struct reader *reader, uint64_t frame)
 {
     const struct frame_kind *kind = frame_kind_at(reader, frame);
     uint64_t method = kind && kind->method ? kind->method(reader, frame) : 0;
-    return reader_failed(&reader->raw) ? 0 : method;
+    return reader_failed(reader) ? 0 : method;
 }
 
-bool frame_is_inlined_call(struct field_reader *reader, uint64_t frame)
+bool frame_is_inlined_call(struct reader *reader, uint64_t frame)
 {
     const struct frame_kind *kind = frame_kind_at(reader, frame);
     return kind && kind->caller == caller_of_inlined_call;
 }
 
-unsigned frame_objects(struct field_reader *reader, uint64_t frame, uint64_t ret[FRAME_OBJECTS_MAX])
+unsigned frame_objects(struct reader *reader, uint64_t frame, uint64_t ret[FRAME_OBJECTS_MAX])
 {
     static const enum layout_global kinds_with[FRAME_OBJECTS_MAX] = {
         G_HelperMethodFrame_1OBJIdentifier, G_HelperMethodFrame_2OBJIdentifier, G_HelperMethodFrame_3OBJIdentifier};
@@ -231,6 +234,6 @@ unsigned frame_objects(struct field_reader *reader, uint64_t frame, uint64_t ret
         return 0;
     uint64_t slots = field_address(reader, frame, F_HelperMethodFrame_gcPtrs);
     for (unsigned i = 0; i < count; i++)
-        ret[i] = read_pointer(&reader->raw, read_pointer(&reader->raw, slots + (uint64_t)i * reader->raw.pointer_size));
-    return reader_failed(&reader->raw) ? 0 : count;
+        ret[i] = read_pointer(reader, read_pointer(reader, slots + (uint64_t)i * reader->pointer_size));
+    return reader_failed(reader) ? 0 : count;
 }

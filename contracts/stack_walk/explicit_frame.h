@@ -25,13 +25,12 @@ struct frame_kind {
      * The caller's registers. False if the Frame has none (it is not active) or, and the reader fails, if they cannot
      * be read. NULL: Frames of this kind have none.
      */
-    bool (*caller)(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
-                   struct frame_caller *ret);
+    bool (*caller)(struct reader *reader, const struct walk_machine *machine, uint64_t frame, struct frame_caller *ret);
     /*
      * The MethodDesc of the method that the Frame was made for, 0 if there is none. NULL: Frames of this kind have
      * none.
      */
-    uint64_t (*method)(struct field_reader *reader, uint64_t frame);
+    uint64_t (*method)(struct reader *reader, uint64_t frame);
     /*
      * The function that called the one that made the Frame is a stub that ran in place of a return. Its call-frame
      * information does not lead to the caller; the Frame does.
@@ -40,32 +39,31 @@ struct frame_kind {
 };
 
 /* Whether a link leads to no further Frame: the runtime ends a list by -1. */
-bool frame_is_last(const struct field_reader *reader, uint64_t frame);
+bool frame_is_last(const struct reader *reader, uint64_t frame);
 
 /* The next Frame, as the list has it: it may lead anywhere. 0 at the end of the list, or if the reader fails. */
-uint64_t frame_next(struct field_reader *reader, uint64_t frame);
+uint64_t frame_next(struct reader *reader, uint64_t frame);
 
 /* The kind of a Frame. NULL if it is not known or the reader fails. */
-const struct frame_kind *frame_kind_at(struct field_reader *reader, uint64_t frame);
+const struct frame_kind *frame_kind_at(struct reader *reader, uint64_t frame);
 
 /* The caller's registers. False as frame_kind.caller, and for a Frame of a kind that is not known. */
-bool frame_caller(struct field_reader *reader, const struct walk_machine *machine, uint64_t frame,
-                  struct frame_caller *ret);
+bool frame_caller(struct reader *reader, const struct walk_machine *machine, uint64_t frame, struct frame_caller *ret);
 
 /*
  * The MethodDesc of the method that a Frame was made for, as the runtime's GetFunction; 0 if there is none or on
  * failure.
  */
-uint64_t frame_method(struct field_reader *reader, uint64_t frame);
+uint64_t frame_method(struct reader *reader, uint64_t frame);
 
 /* Whether a Frame is an InlinedCallFrame: one that managed code keeps and that is active while native code runs. */
-bool frame_is_inlined_call(struct field_reader *reader, uint64_t frame);
+bool frame_is_inlined_call(struct reader *reader, uint64_t frame);
 
 /*
  * The objects that a function of the runtime has protected by its Frame, which are its arguments: .NET 8 only. Returns
  * their number, 0 if the Frame has none; null ones are 0.
  */
 enum { FRAME_OBJECTS_MAX = 3 };
-unsigned frame_objects(struct field_reader *reader, uint64_t frame, uint64_t ret[FRAME_OBJECTS_MAX]);
+unsigned frame_objects(struct reader *reader, uint64_t frame, uint64_t ret[FRAME_OBJECTS_MAX]);
 
 #endif

@@ -35,13 +35,13 @@ static bool try_word(struct reader *reader, uint64_t address, uint64_t *ret)
 static bool is_return_address_word(const struct guess *guess, uint64_t word, uint64_t *ret)
 {
     struct call_site site;
-    *ret = walk_machine_code_address(guess->machine, word);
+    *ret = walk_machine_code_address(guess->machine, guess->reader, word);
     return (word & guess->machine->thumb) == guess->machine->thumb && guess_is_return_address(guess, *ret, &site);
 }
 
 bool guess_is_return_address(const struct guess *guess, uint64_t address, struct call_site *ret)
 {
-    struct reader *reader = &guess->reader->raw;
+    struct reader *reader = guess->reader;
     uint8_t bytes[CALL_MAX];
     struct code_block block;
     bool is_pointer;
@@ -63,7 +63,7 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
 static bool by_frame_pointer(const struct guess *guess, const struct registers *registers, struct registers *ret)
 {
     const struct walk_machine *machine = guess->machine;
-    struct reader *reader = &guess->reader->raw;
+    struct reader *reader = guess->reader;
     uint64_t fp = registers->values[machine->fp], sp = registers->values[machine->sp], saved, address;
     if (!register_is_known(registers, machine->fp) || fp < sp || fp % reader->pointer_size ||
         (guess->stack_base && fp >= guess->stack_base))
@@ -82,7 +82,7 @@ static bool by_frame_pointer(const struct guess *guess, const struct registers *
 static bool by_scan(const struct guess *guess, const struct registers *registers, struct registers *ret)
 {
     const struct walk_machine *machine = guess->machine;
-    struct reader *reader = &guess->reader->raw;
+    struct reader *reader = guess->reader;
     unsigned size = reader->pointer_size;
     uint64_t sp = registers->values[machine->sp] & ~(uint64_t)(size - 1), address;
     for (unsigned i = 0; i < SCAN_MAX && reader_step(reader, "words of the stack"); i++, sp += size) {

@@ -16,7 +16,7 @@ struct call_site {
 
 struct guess {
     struct execution_manager *manager;
-    struct field_reader *reader;
+    struct reader *reader;
     const struct walk_machine *machine;
     uint64_t stack_base;                                /* nothing above is read; 0: not known */
     bool (*is_native)(void *context, uint64_t address); /* whether a file is mapped there; may be NULL */

@@ -231,6 +231,7 @@ static const struct walk_machine machine_arm64 = {
     .sp = ARM64_SP,
     .fp = ARM64_FP,
     .return_address = ARM64_LR,
+    .is_signed = true,
     .context = context_arm64,
     .context_count = ARRAY_SIZE(context_arm64),
     .saved = saved_arm64,
@@ -292,13 +293,13 @@ bool walk_machine_read_context(const struct walk_machine *machine, struct reader
     return true;
 }
 
-bool walk_machine_read_saved(const struct walk_machine *machine, struct field_reader *reader, uint64_t saved,
+bool walk_machine_read_saved(const struct walk_machine *machine, struct reader *reader, uint64_t saved,
                              struct registers *registers)
 {
     for (size_t i = 0; i < machine->saved_count; i++)
         if (has_field(reader, machine->saved[i].field))
             register_set(registers, machine->saved[i].number, read_field(reader, saved, machine->saved[i].field));
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }
 
 uint64_t walk_machine_preserved(const struct walk_machine *machine)

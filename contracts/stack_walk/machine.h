@@ -8,7 +8,7 @@
 #define CDACQ_CONTRACTS_STACK_WALK_MACHINE_H
 
 #include "contracts/unwind/unwinder.h"
-#include "descriptors/field_reader.h"
+#include "descriptors/fields.h"
 
 enum { NO_REGISTER = 255 };
 
@@ -29,6 +29,7 @@ struct walk_machine {
     uint8_t pc, sp, fp;
     uint8_t return_address; /* the register that has it where a function begins; NO_REGISTER: the stack does */
     uint8_t thumb;          /* of arm: the bit that a return address to Thumb code has besides the address; else 0 */
+    bool is_signed;         /* return addresses may be signed (pointer authentication) */
     bool callee_pops;       /* a call removes its arguments from the stack; their size is not in a TransitionBlock */
     uint16_t siginfo;       /* where a signal's siginfo_t is, from the stack pointer when its handler has returned */
     const struct context_slot *context;
@@ -52,8 +53,11 @@ struct walk_machine {
 const struct walk_machine *walk_machine_find(enum architecture architecture);
 
 /* The address of the code that a return address leads to. */
-static inline uint64_t walk_machine_code_address(const struct walk_machine *machine, uint64_t return_address)
+static inline uint64_t walk_machine_code_address(const struct walk_machine *machine, const struct reader *reader,
+                                                 uint64_t return_address)
 {
+    if (machine->is_signed)
+        return_address = target_unsigned_address(reader->target, return_address);
     return return_address & ~(uint64_t)machine->thumb;
 }
 
@@ -62,7 +66,7 @@ bool walk_machine_read_context(const struct walk_machine *machine, struct reader
                                struct registers *ret);
 
 /* Adds the registers of a CalleeSavedRegisters. False, and the reader fails, when it cannot be read. */
-bool walk_machine_read_saved(const struct walk_machine *machine, struct field_reader *reader, uint64_t saved,
+bool walk_machine_read_saved(const struct walk_machine *machine, struct reader *reader, uint64_t saved,
                              struct registers *registers);
 
 /* The registers that calls preserve, as a set; the stack pointer and the program counter too. */

@@ -1,6 +1,6 @@
 #include "contracts/stack_walk/stack_walk.h"
 
-enum { SWITCHES_MAX = 64 }; /* from one stack to another in a walk; signal handlers nest two or three deep */
+enum { FRAME_SIZE_MAX = 16 * 1024 }; /* of a function that calls code on another stack; its Frames are in it */
 
 static uint64_t pc_of(const struct stack_walk *walk)
 {
@@ -14,7 +14,7 @@ static uint64_t sp_of(const struct stack_walk *walk)
 
 static struct reader *raw(const struct stack_walk *walk)
 {
-    return &walk->host.reader->raw;
+    return walk->host.reader;
 }
 
 /* What the search for the caller of the current frame needs. */
@@ -25,6 +25,12 @@ static struct caller_search search_of(const struct stack_walk *walk)
                                   .thread = &walk->thread,
                                   .registers = &walk->registers,
                                   .is_call = walk->is_call};
+}
+
+/* The innermost Frame of a thread; 0: there is none. */
+static uint64_t first_frame(struct reader *reader, bool has_frames, const struct thread_data *thread)
+{
+    return thread->address && has_frames && !frame_is_last(reader, thread->frame) ? thread->frame : 0;
 }
 
 bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host, const struct thread_data *thread,
@@ -38,12 +44,17 @@ bool stack_walk_init(struct stack_walk *walk, const struct stack_walk_host *host
         .by = CDACQ_FRAME_BY_CONTEXT,
         .is_call = flags & CDACQ_FRAMES_CALLER,
         .visits_frames = flags & CDACQ_FRAMES_EXPLICIT,
-        .switches_left = SWITCHES_MAX,
+        .stack_low = host->is_innermost ? registers->values[machine ? machine->sp : 0] : 0,
+        .frame_switches_left = SWITCHES_MAX,
     };
     if (thread)
         walk->thread = *thread;
-    if (thread && host->has_frames && !frame_is_last(host->reader, thread->frame))
-        walk->frame = thread->frame;
+    walk->frame = first_frame(host->reader, host->has_frames, &walk->thread);
+    for (size_t i = 0; i < host->other_count; i++) {
+        struct stack_walk_runtime *other = &host->others[i];
+        other->frame = first_frame(other->reader, other->has_frames, &other->thread);
+        other->interrupted_frame = 0;
+    }
     return machine && register_is_known(registers, machine->pc) && register_is_known(registers, machine->sp);
 }
 
@@ -53,22 +64,124 @@ static bool on_own_stack(const struct stack_walk *walk, uint64_t sp)
     return !walk->thread.stack_base || sp <= walk->thread.stack_base;
 }
 
+/* Whether an address is on a stack that the walk has left. */
+static bool is_left(const struct stack_walk *walk, uint64_t address)
+{
+    for (unsigned i = 0; i < walk->left_count; i++)
+        if (address >= walk->left[i].low && address < walk->left[i].high)
+            return true;
+    return false;
+}
+
+/* Whether an address is on a stack to which the walk has yet to come, and which is lower in memory than this one. */
+static bool is_on_lower_stack(const struct stack_walk *walk, uint64_t address)
+{
+    return address && address < walk->stack_low && walk->left_count < SWITCHES_MAX && !is_left(walk, address);
+}
+
+/* Goes on with another stack. What is left of the one before is the frame of the function that made the switch. */
+static void leave_stack(struct stack_walk *walk, uint64_t from, uint64_t to)
+{
+    uint64_t low = walk->stack_low ? walk->stack_low : from;
+    walk->left[walk->left_count++] = (struct walked_range){MIN(low, from), add_saturated(from, FRAME_SIZE_MAX)};
+    walk->stack_low = to;
+}
+
 /*
- * Drops the current Frame. The list ends where it cannot be read or does not lead up the stack. It may also lead from
- * the stack of a signal handler to the thread's own stack, which can be lower in memory, but never back.
+ * Drops the current Frame. The list ends where it cannot be read. It leads up a stack, and from the stack of a signal
+ * handler, or one that native code has made, to another one, which can be lower in memory.
  */
 static void next_frame(struct stack_walk *walk)
 {
     uint64_t frame = walk->frame, next = frame_next(walk->host.reader, frame);
     bool was_own = on_own_stack(walk, frame), is_own = on_own_stack(walk, next);
-    walk->frame = was_own == is_own ? (next > frame ? next : 0) : is_own ? next : 0;
+    bool is_switch = was_own == is_own ? next < frame : is_own;
+    if (is_switch && next)
+        walk->frame = walk->frame_switches_left ? (walk->frame_switches_left--, next) : 0;
+    else
+        walk->frame = was_own == is_own && next > frame ? next : 0;
     reader_recover(raw(walk), FAILURE_BUT_FUEL);
 }
 
 /* Whether the walk, at `sp`, has passed the current Frame. */
 static bool is_passed(const struct stack_walk *walk, uint64_t sp)
 {
-    return walk->frame && on_own_stack(walk, sp) && (walk->frame < sp || !on_own_stack(walk, walk->frame));
+    uint64_t frame = walk->frame;
+    if (!frame || is_left(walk, frame))
+        return frame != 0;
+    return on_own_stack(walk, sp) && ((frame < sp && !is_on_lower_stack(walk, frame)) || !on_own_stack(walk, frame));
+}
+
+/* ---- Other runtimes of the process ---- */
+
+#define SWAP(a, b)            \
+    do {                      \
+        __auto_type both = a; \
+        a = b;                \
+        b = both;             \
+    } while (0)
+
+/* Takes what the current task has used from the fuel of all walks. */
+static void take_fuel(struct stack_walk *walk)
+{
+    uint32_t used = FUEL_LOOKUP - reader_fuel(raw(walk));
+    *walk->host.fuel -= MIN(*walk->host.fuel, MAX(used, (uint32_t)FUEL_FRAME_MIN));
+}
+
+/*
+ * Goes on with another runtime, whose place the one in use takes: each keeps what the walk has passed of it. The reader
+ * begins a new task.
+ */
+static void swap_runtime(struct stack_walk *walk, size_t i)
+{
+    struct stack_walk_runtime *other = &walk->host.others[i];
+    take_fuel(walk);
+    SWAP(walk->host.manager, other->manager);
+    SWAP(walk->host.reader, other->reader);
+    SWAP(walk->host.has_frames, other->has_frames);
+    SWAP(walk->thread, other->thread);
+    SWAP(walk->frame, other->frame);
+    SWAP(walk->interrupted_frame, other->interrupted_frame);
+    reader_begin(raw(walk), FUEL_LOOKUP);
+}
+
+/* Goes on with the runtime that has the nearest Frame not yet passed, if the one in use has none nearer. */
+static void take_nearest_frame(struct stack_walk *walk)
+{
+    uint64_t sp = sp_of(walk), nearest = walk->frame >= sp ? walk->frame : 0;
+    size_t found = walk->host.other_count;
+    for (size_t i = 0; i < walk->host.other_count; i++) {
+        uint64_t frame = walk->host.others[i].frame;
+        if (frame >= sp && (!nearest || frame < nearest)) {
+            nearest = frame;
+            found = i;
+        }
+    }
+    if (found < walk->host.other_count)
+        swap_runtime(walk, found);
+}
+
+/*
+ * Finds out whether code that the runtime in use does not know is that of another one, and goes on with it. If it is of
+ * none, it is native.
+ */
+static void find_other_code(struct stack_walk *walk, struct code_at *code)
+{
+    struct reader_failure failure = reader_failure(raw(walk));
+    for (size_t i = 0; i < walk->host.other_count && !code->is_known; i++) {
+        const struct caller_search search = search_of(walk);
+        swap_runtime(walk, i);
+        caller_find_code(&search, code);
+        if (!code->is_known)
+            swap_runtime(walk, i);
+    }
+    if (code->is_known) {
+        while (is_passed(walk, sp_of(walk)) && !walk->visits_frames && reader_step(raw(walk), "Frames"))
+            next_frame(walk);
+    } else {
+        (void)reader_fail_again(raw(walk), &failure);
+        take_nearest_frame(walk);
+    }
 }
 
 /* The registers of the caller that a Frame leads to. False: there is none. Fails the reader only if fuel runs out. */
@@ -89,7 +202,7 @@ static void end(struct stack_walk *walk)
 static void go_to(struct stack_walk *walk, const struct registers *caller, enum cdacq_frame_source by, bool is_call)
 {
     walk->registers = *caller;
-    walk->registers.values[walk->machine->pc] = walk_machine_code_address(walk->machine, pc_of(walk));
+    walk->registers.values[walk->machine->pc] = walk_machine_code_address(walk->machine, raw(walk), pc_of(walk));
     walk->is_call = is_call;
     walk->guessed = by == CDACQ_FRAME_BY_GUESS || (walk->guessed && by != CDACQ_FRAME_BY_FRAME);
     walk->by = walk->guessed ? CDACQ_FRAME_BY_GUESS : by;
@@ -104,9 +217,10 @@ static bool go_to_frame(struct stack_walk *walk)
     uint64_t frame = walk->frame;
     struct frame_caller caller;
     while (walk->frame && reader_step(raw(walk), "Frames")) {
-        bool found = !is_passed(walk, sp_of(walk)) && caller_of_frame(walk, walk->frame, &caller) &&
-                     (caller.registers.values[walk->machine->sp] >= sp_of(walk) + !walk->is_nowhere ||
-                      !on_own_stack(walk, sp_of(walk)));
+        bool found =
+            !is_passed(walk, sp_of(walk)) && caller_of_frame(walk, walk->frame, &caller) &&
+            (caller.registers.values[walk->machine->sp] >= sp_of(walk) + !walk->is_nowhere ||
+             is_on_lower_stack(walk, caller.registers.values[walk->machine->sp]) || !on_own_stack(walk, sp_of(walk)));
         if (found) {
             walk->frame = walk->visits_frames ? frame : walk->frame;
             walk->has_gap = true;
@@ -136,9 +250,11 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
     uint64_t sp = caller.registers.values[walk->machine->sp], known = caller.registers.known;
     bool same_pc = caller.registers.values[walk->machine->pc] == pc_of(walk), same = same_pc && sp == sp_of(walk);
     bool leaves_handler = !on_own_stack(walk, sp_of(walk)) && on_own_stack(walk, sp);
-    bool is_ahead = sp > sp_of(walk) || leaves_handler;
+    bool is_lower = is_on_lower_stack(walk, sp);
+    bool is_ahead = sp > sp_of(walk) || leaves_handler || is_lower;
     bool is_right = walk->guessed || (caller.interrupted && (!is_ahead || (same_pc && walk->by == CDACQ_FRAME_BY_CFI)));
-    if (same || ((sp > old_sp || leaves_handler) && is_right)) {
+    bool is_later = sp > old_sp || leaves_handler || is_lower || is_left(walk, old_sp);
+    if (same || (is_later && is_right)) {
         enum cdacq_frame_source by = same && !walk->guessed ? walk->by : CDACQ_FRAME_BY_FRAME;
         /* The collector updates the registers that code saved and restores, but not the copies in every Frame. */
         bool is_exact = !walk->guessed && !caller.interrupted;
@@ -148,6 +264,8 @@ static bool compare_with_frame(struct stack_walk *walk, uint64_t frame, uint64_t
         walk->has_gap = walk->guessed || !same_pc;
         walk->guessed = false;
         walk->interrupted_frame = 0;
+        if (is_lower)
+            leave_stack(walk, old_sp, sp);
         go_to(walk, &caller.registers, by, !caller.interrupted);
         return true;
     }
@@ -284,10 +402,18 @@ static struct position position_of(const struct stack_walk *walk)
 }
 
 /* Whether the registers that a step has found can be those of a caller. */
-static bool leads_up(const struct stack_walk *walk, const struct position *from, const struct registers *caller,
+static bool leads_up(struct stack_walk *walk, const struct position *from, const struct registers *caller,
                      bool is_signal)
 {
     uint64_t pc = caller->values[walk->machine->pc], sp = caller->values[walk->machine->sp];
+    /* Code that has switched stacks goes back by a register that it has saved. */
+    if (sp < from->sp && is_on_lower_stack(walk, sp)) {
+        const struct caller_search search = search_of(walk);
+        struct guess guess = caller_guess(&search);
+        struct call_site site;
+        if (guess_is_return_address(&guess, pc, &site))
+            return true;
+    }
     /* A leaf function whose return address is in a register may use no stack: its caller has the same stack pointer. */
     return sp > from->sp || is_signal || (sp == from->sp && !from->is_call && pc != from->pc);
 }
@@ -308,13 +434,14 @@ static void check_caller(struct stack_walk *walk, const struct code_at *code, co
                          bool is_signal)
 {
     uint64_t pc = pc_of(walk), sp = sp_of(walk);
-    /* Only a signal's frame, or a Frame that ends the walk of a signal handler's stack, leads to another stack. */
-    bool to_own_stack = !on_own_stack(walk, from->sp) && on_own_stack(walk, sp);
-    bool is_up = sp > from->sp || (sp == from->sp && (!from->is_call || walk->is_nowhere) && pc != from->pc);
-    bool may_switch = (is_signal || to_own_stack) && walk->switches_left;
-    if (!is_up && !may_switch)
+    bool was_own = on_own_stack(walk, from->sp), is_own = on_own_stack(walk, sp), has_left = is_left(walk, from->sp);
+    bool is_up =
+        sp > from->sp || (sp == from->sp && (!from->is_call || walk->is_nowhere) && pc != from->pc) || has_left;
+    bool may_switch = walk->left_count < SWITCHES_MAX;
+    if (!is_up && !(may_switch && (is_signal || (!was_own && is_own) || is_on_lower_stack(walk, sp))))
         reader_fail(raw(walk), CDACQ_ERR_CORRUPT, sp, "stack frame that does not move up the stack");
-    walk->switches_left -= !is_up && may_switch;
+    else if (!has_left && may_switch && (!is_up || (was_own && !is_own)))
+        leave_stack(walk, from->sp, sp);
     /* Managed code is never outermost, because native code calls it. */
     bool is_outermost = !pc && walk->is_call;
     walk->is_nowhere = is_outermost;
@@ -346,6 +473,8 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     reader_recover(raw(walk), FAILURE_BUT_FUEL);
     if (found == NATIVE_STEPPED && leads_up(walk, &from, &caller, info.is_signal)) {
         ret->cfa = info.cfa ? info.cfa : caller.values[walk->machine->sp];
+        if (is_on_lower_stack(walk, caller.values[walk->machine->sp]))
+            leave_stack(walk, from.sp, caller.values[walk->machine->sp]);
         go_to(walk, &caller, by, !info.is_signal);
         confirm(walk, from.sp);
     } else if (!go_on(walk, code)) {
@@ -423,6 +552,8 @@ static void next(struct stack_walk *walk, struct walk_frame *ret)
         return;
     const struct caller_search search = search_of(walk);
     caller_find_code(&search, &code);
+    if (walk->host.other_count && !code.is_known)
+        find_other_code(walk, &code);
     walk->is_nowhere = is_nowhere(walk, &code);
     if (walk->is_nowhere) { /* something has overwritten the return address, or the step was wrong */
         walk->guessed = true;
@@ -439,16 +570,14 @@ static void next(struct stack_walk *walk, struct walk_frame *ret)
 
 enum walk_result stack_walk_next(struct stack_walk *walk, struct walk_frame *ret)
 {
-    uint64_t *fuel = walk->host.fuel;
     reader_begin(raw(walk), FUEL_LOOKUP);
-    if (!walk->ended && *fuel < FUEL_FRAME_MIN) {
+    if (!walk->ended && *walk->host.fuel < FUEL_FRAME_MIN) {
         reader_fail(raw(walk), CDACQ_ERR_FUEL, sp_of(walk), "frames of the stacks");
         end(walk);
     }
     if (walk->ended)
         return reader_fail_again(raw(walk), &walk->failure) ? WALK_BROKEN : WALK_OUTERMOST;
     next(walk, ret);
-    uint32_t used = FUEL_LOOKUP - reader_fuel(raw(walk));
-    *fuel -= MIN(*fuel, MAX(used, (uint32_t)FUEL_FRAME_MIN));
+    take_fuel(walk);
     return WALK_FRAME;
 }

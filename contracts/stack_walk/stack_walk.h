@@ -8,6 +8,13 @@
  *  - last, the frame pointer, or a word of the stack that looks like a return address, is taken for what it seems. Such
  *    a frame, and those that rest on it, are marked until a Frame confirms the walk.
  *
+ * Where a process has several runtimes, each frame is unwound by the runtime whose code it is. In native code, the
+ * runtime with the nearest Frame goes on.
+ *
+ * A thread may have several stacks: those of signal handlers, and those to which native code switches (makecontext,
+ * coroutines). A step that is certain, or a Frame, may lead to another one, wherever it is in memory. The walk never
+ * goes back to a stack that it has left.
+ *
  * Frames that the walk has gone past are dropped. Every step has its own fuel, and leads up the stack; all steps of the
  * walks that one task makes share a larger amount, since a forged stack can have frames without end.
  * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md; src/coreclr/vm/{stackwalk.cpp,threadsuspend.cpp}.
@@ -43,6 +50,13 @@ enum walk_result {
     WALK_BROKEN,    /* the walk cannot go on; the reader has failed and says why */
 };
 
+enum { SWITCHES_MAX = 64 }; /* from one stack to another in a walk; signal handlers nest two or three deep */
+
+/* A part of a stack that the walk has gone through. */
+struct walked_range {
+    uint64_t low, high;
+};
+
 /* The state of a walk. Its members are private to stack_walk.c. */
 struct stack_walk {
     struct stack_walk_host host;
@@ -62,8 +76,12 @@ struct stack_walk {
     struct frame_caller stub_caller; /* to there */
     uint64_t frame;                  /* the next Frame of the runtime; 0: there is none */
     uint64_t interrupted_frame;      /* one that the walk has passed, but not the code that it is of; 0: none */
-    unsigned switches_left;          /* to another stack, which may be further down */
-    struct reader_failure failure;   /* why the walk ended; status OK: it is complete */
+    uint64_t
+        stack_low; /* where the walk came to the stack that it is on; 0: that may be far from its innermost frame */
+    struct walked_range left[SWITCHES_MAX]; /* of the stacks that it has left */
+    unsigned left_count;
+    unsigned frame_switches_left;  /* of the list of Frames, to another stack */
+    struct reader_failure failure; /* why the walk ended; status OK: it is complete */
 };
 
 /*

@@ -2,15 +2,15 @@
 
 #include "contracts/execution_manager/jit_manager.h"
 
-struct unwind_table unwind_entry_table(const struct field_reader *reader, const struct code_block *block)
+struct unwind_table unwind_entry_table(const struct reader *reader, const struct code_block *block)
 {
     uint64_t first = block->cold ? block->cold_functions : block->runtime_functions;
     uint32_t count = block->cold ? block->cold_function_count : block->runtime_function_count;
     return unwind_table_at(reader, first, count, block->unwind_base);
 }
 
-bool unwind_entry_is_funclet(struct field_reader *reader, const struct code_block *block,
-                             const struct unwind_table *table, uint32_t index)
+bool unwind_entry_is_funclet(struct reader *reader, const struct code_block *block, const struct unwind_table *table,
+                             uint32_t index)
 {
     if (!block->runtime_function_count || !has_funclets(reader))
         return false;
@@ -20,7 +20,7 @@ bool unwind_entry_is_funclet(struct field_reader *reader, const struct code_bloc
     return table->base + unwind_table_begin(reader, table, root) != block->start;
 }
 
-bool unwind_entry_read(struct field_reader *reader, const struct code_block *block, const struct unwind_table *table,
+bool unwind_entry_read(struct reader *reader, const struct code_block *block, const struct unwind_table *table,
                        uint32_t index, bool is_funclet, struct unwind_function *ret)
 {
     uint32_t begin = unwind_table_begin(reader, table, index);
@@ -38,5 +38,5 @@ bool unwind_entry_read(struct field_reader *reader, const struct code_block *blo
     };
     if (reader->layout->architecture == ARCHITECTURE_X86)
         block->manager->gc_info(reader, block, &ret->gc_info, &ret->gc_info_version);
-    return !reader_failed(&reader->raw);
+    return !reader_failed(reader);
 }

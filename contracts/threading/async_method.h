@@ -11,6 +11,8 @@
 
 #include "contracts/threading/threading_types.h"
 
+#define ASYNC_IL_UNKNOWN UINT32_MAX
+
 enum {
     ASYNC_WORDS_MAX = 4096,       /* words of a box or state machine that are searched */
     ASYNC_AWAITERS_MAX = 256,     /* awaiters of a state machine */
@@ -42,5 +44,31 @@ uint64_t async_method_awaited(struct threading_types *types, const struct async_
  * too. If it has completed, the rest of the method can run, but has not begun. 0: there is none, or it is not known.
  */
 uint64_t async_method_awaiter_task(struct threading_types *types, const struct async_method *method);
+
+/*
+ * The number of the state in which a method has suspended. False if it runs, has not begun, has ended or has given a
+ * value, or if its state machine cannot be read.
+ */
+bool async_method_state(struct threading_types *types, const struct async_method *method, int32_t *ret);
+
+/* Where a method has suspended. */
+struct async_suspension {
+    const struct module *module;
+    uint32_t token;     /* of the state machine's MoveNext */
+    uint32_t il_offset; /* in the statement that awaits; ASYNC_IL_UNKNOWN: not known */
+};
+
+/*
+ * Where the state machine of type `method_table` suspends in a state: its code stores the number of the state before it
+ * suspends. False if the type cannot be read.
+ */
+bool async_method_suspension(struct threading_types *types, uint64_t method_table, int32_t state,
+                             struct async_suspension *ret);
+
+/*
+ * The box or task to which a source of a value (IValueTaskSource), as an async iterator or a pooled box is one, will
+ * pass on: it has a delegate and, after it, the delegate's argument. 0: none, or it is not known.
+ */
+uint64_t async_method_source_continuation(struct threading_types *types, uint64_t source);
 
 #endif

@@ -137,6 +137,7 @@ static uint64_t resolve(struct threading_types *types, uint64_t object, enum thr
         enum threading_field next = type == THREADING_DELEGATE        ? THREADING_DELEGATE_TARGET
                                     : type == THREADING_AWAIT         ? THREADING_AWAIT_ACTION
                                     : type == THREADING_CONTINUE_WITH ? THREADING_CONTINUE_WITH_TASK
+                                    : type == THREADING_TASK_AWAIT    ? THREADING_CONTINUATION_ASYNC_TASK
                                                                       : THREADING_FIELD_COUNT;
         if (next == THREADING_FIELD_COUNT)
             return object;

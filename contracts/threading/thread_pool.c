@@ -28,7 +28,7 @@ bool thread_pool_read_limits(struct threading_types *types, uint64_t pool, struc
  */
 bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_t *ret)
 {
-    struct reader *reader = &types->cache->reader->raw;
+    struct reader *reader = types->cache->reader;
     uint64_t counts;
     if (!threading_field_address(types, pool, THREADING_POOL_COUNTS, &counts))
         return false;
@@ -46,15 +46,15 @@ bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_
  */
 static bool count_segment(struct threading_types *types, uint64_t segment, uint64_t *ret)
 {
-    struct field_reader *reader = types->cache->reader;
+    struct reader *reader = types->cache->reader;
     unsigned line = cache_line(types);
     uint64_t mask, ends;
     if (!threading_read(types, segment, THREADING_SEGMENT_MASK, &mask) ||
         !threading_field_address(types, segment, THREADING_SEGMENT_ENDS, &ends))
         return false;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-    uint32_t head = read_u32(&reader->raw, ends + line), tail = read_u32(&reader->raw, ends + UINT64_C(2) * line);
-    if (reader_leave(&reader->raw, &outer).status < 0 || mask > INT32_MAX || mask & (mask + 1))
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    uint32_t head = read_u32(reader, ends + line), tail = read_u32(reader, ends + UINT64_C(2) * line);
+    if (reader_leave(reader, &outer).status < 0 || mask > INT32_MAX || mask & (mask + 1))
         return false;
     uint32_t slots = (uint32_t)mask + 1;
     bool is_empty = head == tail || head == tail - slots * 2;

@@ -1,6 +1,7 @@
 #include "contracts/threading/threading_types.h"
 
 #include "contracts/objects/field.h"
+#include "contracts/type_system/core_type.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 #include "formats/names/signature.h"
@@ -26,10 +27,18 @@ static const struct {
     {THREADING_POOL, "System.Threading", "PortableThreadPool"},
     {THREADING_WORK_QUEUE, "System.Threading", "ThreadPoolWorkQueue"},
     {THREADING_WORKER_LOCALS, "System.Threading", "ThreadPoolWorkQueueThreadLocals"},
+    {THREADING_CONDITION, "System.Threading", "Condition"},
+    {THREADING_WAIT_INFO, "", "ThreadWaitInfo"},
+    {THREADING_WAITABLE, "", "WaitableObject"},
+    {THREADING_OWNERSHIP, "", "OwnershipInfo"},
     {THREADING_ANY, "", "CompleteOnInvokePromise`1"},
     {THREADING_ANY, "", "TwoTaskWhenAnyPromise`1"},
     {THREADING_ANY, "", "CancellationPromise`1"},
     {THREADING_ALL, "", "WhenAllPromise`1"},
+    {THREADING_SOURCE_TASK, "", "ValueTaskSourceAsTask"},
+    {THREADING_RUNTIME_ASYNC, "", "RuntimeAsyncTask`1"},
+    {THREADING_TASK_AWAIT, "System.Runtime.CompilerServices", "RuntimeAsyncTaskContinuation"},
+    {THREADING_SOURCE_AWAIT, "", "ValueTaskSourceContinuation"},
 };
 
 static const struct {
@@ -42,6 +51,11 @@ static const struct {
     [THREADING_TASK_STATE] = {"m_stateFlags", 4},
     [THREADING_TASK_CONTINUATION] = {"m_continuationObject", 0},
     [THREADING_TASK_ACTION] = {"m_action", 0},
+    [THREADING_TASK_STATE_OBJECT] = {"m_stateObject", 0},
+    [THREADING_CONTINUATION_TASK] = {"Task", 0},
+    [THREADING_CONTINUATION_ASYNC_TASK] = {"RuntimeAsyncTask", 0},
+    [THREADING_CONTINUATION_SOURCE] = {"Source", 0},
+    [THREADING_TASK_SOURCE] = {"_source", 0},
     [THREADING_TASK_CONTINGENT] = {"m_contingentProperties", 0},
     [THREADING_CONTINGENT_TOKEN] = {"m_cancellationToken", 0},
     [THREADING_CONTINGENT_PARENT] = {"m_parent", 0},
@@ -50,8 +64,19 @@ static const struct {
     [THREADING_SEMAPHORE_LOCK] = {"m_lockObjAndDisposed", 0},
     [THREADING_SEMAPHORE_COUNT] = {"m_currentCount", 4},
     [THREADING_THREAD_INTERNAL] = {"_DONT_USE_InternalThread", 0},
+    [THREADING_THREAD_DEAD] = {"_isDead", 1},
+    [THREADING_THREAD_JOIN] = {"_joinEvent", 0},
+    [THREADING_THREAD_WAIT] = {"_waitInfo", 0},
+    [THREADING_WAIT_COUNT] = {"_waitedCount", 4},
+    [THREADING_WAIT_OBJECTS] = {"_waitedObjects", 0},
+    [THREADING_WAITABLE_OWNER] = {"_ownershipInfo", 0},
+    [THREADING_OWNER_THREAD] = {"_thread", 0},
     [THREADING_LOCK_EVENT] = {"_waitEvent", 0},
+    [THREADING_LOCK_EVENT_OR_CONDITION] = {"_waitEventOrCondition", 0},
+    [THREADING_CONDITION_LOCK] = {"_lock", 0},
+    [THREADING_CONDITION_EVENT] = {"_waitEvent", 0},
     [THREADING_WAIT_HANDLE_SAFE] = {"_waitHandle", 0},
+    [THREADING_SAFE_HANDLE_VALUE] = {"handle", 0},
     [THREADING_DELEGATE_TARGET] = {"_target", 0},
     [THREADING_DELEGATE_METHOD] = {"_methodPtr", 0},
     [THREADING_DELEGATE_METHOD_AUX] = {"_methodPtrAux", 0},
@@ -98,14 +123,11 @@ DEFINE_HASH_TABLE_FUNCTIONS(threading_method_tables, struct threading_method_tab
 
 void threading_types_init(struct threading_types *types, struct module_cache *cache)
 {
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     *types = (struct threading_types){.cache = cache, .reads_left = THREADING_READS_MAX};
-    if (!reader->layout->global_present[G_StringMethodTable])
-        return;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-    uint64_t table = read_pointer(&reader->raw, reader->layout->globals[G_StringMethodTable]);
-    uint64_t core = table ? read_field(reader, table, F_MethodTable_Module) : 0;
-    if (reader_leave(&reader->raw, &outer).status >= 0)
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    uint64_t core = core_module(reader);
+    if (reader_leave(reader, &outer).status >= 0)
         types->core = core;
 }
 
@@ -116,14 +138,14 @@ void threading_types_deinit(struct threading_types *types)
 
 struct type_search type_search_begin(struct threading_types *types, uint32_t fuel)
 {
-    struct reader *reader = &types->cache->reader->raw;
+    struct reader *reader = types->cache->reader;
     struct reader_task outer = reader_enter(reader, fuel);
     return (struct type_search){outer, reader_fuel(reader)};
 }
 
 bool type_search_end(struct threading_types *types, const struct type_search *search)
 {
-    struct reader *reader = &types->cache->reader->raw;
+    struct reader *reader = types->cache->reader;
     uint32_t reads = (search->fuel - reader_fuel(reader)) / THREADING_STEPS_OF_A_READ;
     types->reads_left -= MIN(reads, types->reads_left);
     return reader_leave(reader, &search->outer).status >= 0;
@@ -150,33 +172,33 @@ static bool identify(struct threading_types *types, uint64_t method_table, enum 
 
 static struct threading_method_table classify(struct threading_types *types, uint64_t method_table)
 {
-    struct field_reader *reader = types->cache->reader;
+    struct reader *reader = types->cache->reader;
     struct threading_method_table ret = {.address = method_table};
     enum threading_type type = THREADING_OTHER;
-    for (unsigned i = 0; method_table && !type && i < HIERARCHY_MAX && reader_step(&reader->raw, "base types"); i++) {
+    for (unsigned i = 0; method_table && !type && i < HIERARCHY_MAX && reader_step(reader, "base types"); i++) {
         if (read_field(reader, method_table, F_MethodTable_Module) == types->core)
             ret.unread |= !identify(types, method_table, &type);
         method_table = method_table_parent(reader, method_table);
     }
-    ret.unread |= reader_failed(&reader->raw);
-    ret.type = (uint8_t)(reader_failed(&reader->raw) ? THREADING_OTHER : type);
+    ret.unread |= reader_failed(reader);
+    ret.type = (uint8_t)(reader_failed(reader) ? THREADING_OTHER : type);
     return ret;
 }
 
 static struct threading_method_table find_type(struct threading_types *types, uint64_t object, bool trusted)
 {
-    struct field_reader *reader = types->cache->reader;
+    struct reader *reader = types->cache->reader;
     struct threading_method_table ret = {.type = THREADING_OTHER, .unread = true};
-    if (!types->core || !object || object % reader->raw.pointer_size || !types->reads_left)
+    if (!types->core || !object || object % reader->pointer_size || !types->reads_left)
         return ret;
     types->reads_left--;
     struct type_search search = type_search_begin(types, FUEL_NAME);
     uint64_t table = object_method_table(reader, object);
     const struct threading_method_table *known =
-        reader_failed(&reader->raw) ? NULL : threading_method_tables_find(&types->known, table);
+        reader_failed(reader) ? NULL : threading_method_tables_find(&types->known, table);
     if (known) {
         ret = *known;
-    } else if (!reader_failed(&reader->raw) && !(table % reader->raw.pointer_size) &&
+    } else if (!reader_failed(reader) && !(table % reader->pointer_size) &&
                (trusted || read_field(reader, table, F_MethodTable_Module) == types->core)) {
         ret = classify(types, table);
         if (types->known.count < THREADING_TYPES_MAX)
@@ -200,13 +222,13 @@ bool threading_type_differs(struct threading_types *types, uint64_t object, enum
 /* Searches for a field once: it has the same offset in every type that is derived from the one that declares it. */
 static void find_field(struct threading_types *types, uint64_t object, enum threading_field field)
 {
-    struct field_reader *reader = types->cache->reader;
+    struct reader *reader = types->cache->reader;
     struct threading_field_place *place = &types->fields[field];
     struct object_field found;
     struct type_search search = type_search_begin(types, FUEL_INDEX);
     uint64_t table = object_method_table(reader, object);
-    bool exists = !reader_failed(&reader->raw) &&
-                  object_field_find(types->cache, table, field_names[field].name, &found) && !found.is_static;
+    bool exists = !reader_failed(reader) && object_field_find(types->cache, table, field_names[field].name, &found) &&
+                  !found.is_static;
     place->searched = type_search_end(types, &search);
     place->found = place->searched && exists;
     if (place->found)
@@ -228,14 +250,14 @@ bool threading_field_address(struct threading_types *types, uint64_t object, enu
 
 bool threading_read(struct threading_types *types, uint64_t object, enum threading_field field, uint64_t *ret)
 {
-    struct field_reader *reader = types->cache->reader;
+    struct reader *reader = types->cache->reader;
     uint64_t address;
     if (!threading_field_address(types, object, field, &address))
         return false;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-    unsigned width = field_names[field].width ? field_names[field].width : reader->raw.pointer_size;
-    uint64_t value = read_uint(&reader->raw, address, width);
-    if (reader_leave(&reader->raw, &outer).status < 0)
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    unsigned width = field_names[field].width ? field_names[field].width : reader->pointer_size;
+    uint64_t value = read_uint(reader, address, width);
+    if (reader_leave(reader, &outer).status < 0)
         return false;
     *ret = value;
     return true;
@@ -260,15 +282,15 @@ bool threading_field_has_handle(struct threading_types *types, uint64_t object, 
 
 bool threading_array(struct threading_types *types, uint64_t object, struct object_array *ret)
 {
-    struct field_reader *reader = types->cache->reader;
-    struct reader_task outer = reader_enter(&reader->raw, FUEL_LOOKUP);
-    bool is_array = object_array_read(reader, object, ret) && ret->element_size == reader->raw.pointer_size;
-    return reader_leave(&reader->raw, &outer).status >= 0 && is_array;
+    struct reader *reader = types->cache->reader;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    bool is_array = object_array_read(reader, object, ret) && ret->element_size == reader->pointer_size;
+    return reader_leave(reader, &outer).status >= 0 && is_array;
 }
 
 bool threading_element(struct threading_types *types, const struct object_array *array, uint64_t index, uint64_t *ret)
 {
-    struct reader *reader = &types->cache->reader->raw;
+    struct reader *reader = types->cache->reader;
     if (!types->reads_left)
         return false;
     types->reads_left--;

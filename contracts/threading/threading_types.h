@@ -1,9 +1,9 @@
 /*
  * threading_types.h: recognises the core library's types that threads wait for, and reads the fields of their objects
  * by name. It remembers both, so that the metadata is searched once for thousands of threads.
- * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,ManualResetEventSlim,
- * SemaphoreSlim,WaitHandle,ReaderWriterLockSlim,PortableThreadPool,ThreadPoolWorkQueue}.cs,
- * Tasks/{Task,TaskContinuation}.cs;
+ * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/{Lock,Condition,
+ * ManualResetEventSlim,SemaphoreSlim,WaitHandle,WaitSubsystem.{ThreadWaitInfo,WaitableObject}.Unix,
+ * ReaderWriterLockSlim,PortableThreadPool,ThreadPoolWorkQueue}.cs, Tasks/{Task,TaskContinuation}.cs;
  * src/libraries/System.Private.CoreLib/src/System/Collections/Concurrent/ConcurrentQueue{,Segment}.cs;
  * src/coreclr/System.Private.CoreLib/src/System/{Delegate.CoreCLR,Threading/Thread.CoreCLR}.cs.
  */
@@ -33,12 +33,20 @@ enum threading_type {
     THREADING_POOL,          /* System.Threading.PortableThreadPool */
     THREADING_WORK_QUEUE,    /* System.Threading.ThreadPoolWorkQueue: the queues of the pool */
     THREADING_WORKER_LOCALS, /* System.Threading.ThreadPoolWorkQueueThreadLocals: one for each worker of the pool */
+    THREADING_CONDITION,     /* System.Threading.Condition: the threads that wait for a pulse of its Lock */
+    THREADING_WAIT_INFO,     /* WaitSubsystem.ThreadWaitInfo */
+    THREADING_WAITABLE,      /* WaitSubsystem.WaitableObject: what a handle of a WaitHandle leads to */
+    THREADING_OWNERSHIP,     /* WaitableObject.OwnershipInfo */
     /*
      * A Task that completes when one of several things happens: that of Task.WhenAny, of Task.WaitAny, and of
      * Task.WaitAsync, which a timeout or a cancellation also completes.
      */
     THREADING_ANY,
-    THREADING_ALL, /* the Task of a Task.WhenAll for Task<T>; that for other tasks keeps no list of them */
+    THREADING_ALL,           /* the Task of a Task.WhenAll for Task<T>; that for other tasks keeps no list of them */
+    THREADING_SOURCE_TASK,   /* the Task of a ValueTask.AsTask() whose value another source gives */
+    THREADING_RUNTIME_ASYNC, /* the Task of async methods that the runtime suspends (continuation.h) */
+    THREADING_TASK_AWAIT,    /* a Continuation that stands for a task that such a method waits for */
+    THREADING_SOURCE_AWAIT,  /* the same for another source of a value (IValueTaskSource) */
 };
 
 enum threading_field {
@@ -48,16 +56,32 @@ enum threading_field {
     THREADING_TASK_STATE,
     THREADING_TASK_CONTINUATION,
     THREADING_TASK_ACTION,
+    THREADING_TASK_STATE_OBJECT,
     THREADING_TASK_CONTINGENT,  /* a Task.ContingentProperties, which has the next two fields, or null */
     THREADING_CONTINGENT_TOKEN, /* the source of the token that cancels the task before it runs, or null */
     THREADING_CONTINGENT_PARENT,
+    THREADING_CONTINUATION_TASK,       /* the task that is waited for */
+    THREADING_CONTINUATION_ASYNC_TASK, /* the RuntimeAsyncTask that waits for it */
+    THREADING_CONTINUATION_SOURCE,
+    THREADING_TASK_SOURCE, /* of a THREADING_SOURCE_TASK */
     THREADING_EVENT_LOCK,
     THREADING_EVENT_STATE,
     THREADING_SEMAPHORE_LOCK,
     THREADING_SEMAPHORE_COUNT,
     THREADING_THREAD_INTERNAL, /* the runtime's Thread */
-    THREADING_LOCK_EVENT,      /* a WaitHandle, or null */
+    THREADING_THREAD_DEAD,
+    THREADING_THREAD_JOIN, /* the WaitHandle that is set when the thread ends, or null: no thread has joined it */
+    THREADING_THREAD_WAIT, /* a THREADING_WAIT_INFO, which has the next two fields; null: it has never waited */
+    THREADING_WAIT_COUNT,  /* 0: it waits for no object */
+    THREADING_WAIT_OBJECTS,
+    THREADING_WAITABLE_OWNER, /* a THREADING_OWNERSHIP, which has the next field; null: it is no Mutex */
+    THREADING_OWNER_THREAD,
+    THREADING_LOCK_EVENT,              /* a WaitHandle, or null, up to .NET 10 */
+    THREADING_LOCK_EVENT_OR_CONDITION, /* since .NET 11, the same or a Condition, which has the next two fields */
+    THREADING_CONDITION_LOCK,
+    THREADING_CONDITION_EVENT, /* the WaitHandle of the Lock, or null */
     THREADING_WAIT_HANDLE_SAFE,
+    THREADING_SAFE_HANDLE_VALUE,
     THREADING_DELEGATE_TARGET,
     THREADING_DELEGATE_METHOD,
     THREADING_DELEGATE_METHOD_AUX,
@@ -114,12 +138,20 @@ struct threading_field_place {
     uint32_t offset; /* from the object */
 };
 
+/* The type AsyncDispatcherInfo (contracts/threading/continuation). */
+struct threading_dispatcher {
+    bool searched;
+    uint64_t method_table; /* 0: it is not loaded, or cannot be found */
+    uint32_t offsets[3];
+};
+
 struct threading_types {
     struct module_cache *cache;
     uint64_t core; /* the Module of the core library; 0: not known, so every object is THREADING_OTHER */
     uint32_t reads_left;
     struct threading_method_tables known;
     struct threading_field_place fields[THREADING_FIELD_COUNT];
+    struct threading_dispatcher dispatcher;
 };
 
 /* Does not fail: if the core library cannot be found, every object is THREADING_OTHER. */
@@ -142,7 +174,8 @@ bool type_search_end(struct threading_types *types, const struct type_search *se
 
 static inline bool threading_is_task(enum threading_type type)
 {
-    return type == THREADING_TASK || type == THREADING_ANY || type == THREADING_ALL;
+    return type == THREADING_TASK || type == THREADING_ANY || type == THREADING_ALL || type == THREADING_SOURCE_TASK ||
+           type == THREADING_RUNTIME_ASYNC;
 }
 
 /*

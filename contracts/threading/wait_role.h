@@ -1,5 +1,5 @@
 /*
- * wait_role.h: the roles of methods of the core library in a wait: a method waits for some kind of object, runs a task,
+ * wait_role.h: the roles of methods of the framework in a wait: a method waits for some kind of object, runs a task,
  * or runs work items of the thread pool. The innermost managed frames of a waiting thread are methods that wait; the
  * first frame of another method ends them.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading;
@@ -23,11 +23,15 @@ enum wait_role {
     WAIT_ROLE_JOIN,        /* Thread.Join */
     WAIT_ROLE_HANDLE,      /* WaitHandle */
     WAIT_ROLE_INITIALIZER, /* waits for another thread to run the static constructor of a type */
-    WAIT_ROLE_LAST_WAIT = WAIT_ROLE_INITIALIZER,
+    WAIT_ROLE_SLEEP,       /* Thread.Sleep */
+    WAIT_ROLE_FINALIZERS,  /* GC.WaitForPendingFinalizers */
+    WAIT_ROLE_PROCESS,     /* Process.WaitForExit */
+    WAIT_ROLE_LAST_WAIT = WAIT_ROLE_PROCESS,
     WAIT_ROLE_RUNS_TASK,   /* no wait: it runs the task that is its `this` */
     WAIT_ROLE_WORKER,      /* no wait: the thread is a worker of the thread pool */
     WAIT_ROLE_RUNS_WORK,   /* no wait: it runs work items of the thread pool */
     WAIT_ROLE_SERVES_POOL, /* no wait: the thread belongs to the thread pool, but never runs work items */
+    WAIT_ROLE_SUBSYSTEM,   /* waits for whoever called it; the roles above wait in such methods since .NET 11 */
     WAIT_ROLE_COUNT
 };
 
@@ -41,6 +45,9 @@ enum threading_type wait_role_type(enum wait_role role);
 
 /* The role of a MethodDef of the core library's metadata. */
 enum wait_role wait_role_of(const struct metadata *metadata, uint32_t token);
+
+/* The same of any other module of the framework. */
+enum wait_role wait_role_elsewhere(const struct metadata *metadata, uint32_t token);
 
 /* Whether a MethodDef of any module is a static constructor. */
 bool wait_is_initializer(const struct metadata *metadata, uint32_t token);

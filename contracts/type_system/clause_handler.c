@@ -2,14 +2,14 @@
 
 #include "formats/metadata_members.h"
 
-static bool is_object_method_table(struct field_reader *reader, uint64_t type_handle, bool *ret)
+static bool is_object_method_table(struct reader *reader, uint64_t type_handle, bool *ret)
 {
     const struct layout *layout = reader->layout;
     if (!layout->global_present[G_ObjectMethodTable])
         return false;
-    uint64_t object = read_pointer(&reader->raw, layout->globals[G_ObjectMethodTable]);
+    uint64_t object = read_pointer(reader, layout->globals[G_ObjectMethodTable]);
     *ret = type_handle == object;
-    return !reader_recover(&reader->raw, FAILURE_ANY) && object;
+    return !reader_recover(reader, FAILURE_ANY) && object;
 }
 
 /* System.Object is the only type without a base type. Another assembly may have a type of the same name. */
@@ -33,7 +33,7 @@ static bool is_object(const struct metadata *metadata, uint32_t token, bool *ret
     return true;
 }
 
-bool clause_is_catch_all(struct field_reader *reader, const struct module *module,
+bool clause_is_catch_all(struct reader *reader, const struct module *module,
                          const struct cdacq_exception_clause *clause, bool *ret)
 {
     if (clause->type_handle)

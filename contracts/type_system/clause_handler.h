@@ -13,7 +13,7 @@
  * runtime's table of loaded types, where a type that was not loaded yet is missing; this reads the type's name in the
  * metadata of `module`, which declares the method and may be NULL. False, without failing, if it is not known.
  */
-bool clause_is_catch_all(struct field_reader *reader, const struct module *module,
+bool clause_is_catch_all(struct reader *reader, const struct module *module,
                          const struct cdacq_exception_clause *clause, bool *ret);
 
 #endif

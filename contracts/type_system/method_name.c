@@ -2,9 +2,14 @@
 
 #include <inttypes.h>
 
+#include "contracts/execution_manager/jit_manager.h"
+#include "contracts/native_aot/aot_name.h"
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/names/names.h"
+#include "formats/names/signature.h"
+#include "formats/names/state_machine.h"
+#include "formats/names/spelling.h"
 
 /* What the functions of a name_source take. */
 struct source_context {
@@ -33,16 +38,16 @@ static const char arguments_lost[] = "type arguments are not known";
 static void note_doubt(struct module_cache *cache, enum cdacq_status status, const struct module *module,
                        const char *what, struct cdacq_error *doubt)
 {
-    struct reader *raw = &cache->reader->raw;
+    struct reader *reader = cache->reader;
     struct cdacq_error reason;
     if (doubt->status >= 0) {
-        if (reader_failed(raw))
-            status = reader_status(raw, &reason);
+        if (reader_failed(reader))
+            status = reader_status(reader, &reason);
         else if (!module_cache_report(cache, status, module, &reason))
             error_set(&reason, status, 0, "%s", cdacq_status_text(status));
         error_set(doubt, status, reason.address, "%s: %s", what, reason.message);
     }
-    reader_recover(raw, FAILURE_ANY);
+    reader_recover(reader, FAILURE_ANY);
 }
 
 static void note_lost_argument(void *context, enum cdacq_status status)
@@ -97,8 +102,8 @@ static void name_in_module(const struct method_namer *namer, struct module *modu
         note_doubt(namer->cache, status, module, arguments_lost, &ret->doubt);
         status = name_method(&source, namer->spelling, token, NULL, &ret->text);
     }
-    if (reader_failed(&namer->cache->reader->raw))
-        reader_status(&namer->cache->reader->raw, &ret->error);
+    if (reader_failed(namer->cache->reader))
+        reader_status(namer->cache->reader, &ret->error);
     else if (status < 0)
         module_cache_report(namer->cache, status, module, &ret->error);
     else if (ret->doubt.status < 0 && !context.part_lost && !is_generic(metadata, token))
@@ -169,7 +174,7 @@ static struct name_instance instance_of(struct instance_context *context, const 
         type_handle_arguments(namer->cache, method->method_table, &context->type_arguments, &instance.type_count);
         instance.method_count = method_desc_arguments(namer->cache->reader, method, &context->method_arguments);
     }
-    if (namer->spelling->formal && reader_failed(&namer->cache->reader->raw)) /* which does without them */
+    if (namer->spelling->formal && reader_failed(namer->cache->reader)) /* which does without them */
         note_doubt(namer->cache, CDACQ_OK, NULL, arguments_lost, doubt);
     return instance;
 }
@@ -181,7 +186,7 @@ static struct module *find_signature_module(struct module_cache *cache, const st
                                             struct name_source *source)
 {
     uint64_t address = read_field(cache->reader, method->method_table, F_MethodTable_Module);
-    struct module *module = reader_failed(&cache->reader->raw) ? NULL : module_cache_get(cache, address);
+    struct module *module = reader_failed(cache->reader) ? NULL : module_cache_get(cache, address);
     source->metadata = module && module->status >= 0 ? &module->metadata : NULL;
     return module;
 }
@@ -191,8 +196,8 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
                                         struct dynamic_method named, const struct module **ret_module,
                                         struct method_name *ret)
 {
-    struct field_reader *reader = namer->cache->reader;
-    if (!named.signature || reader_failed(&reader->raw))
+    struct reader *reader = namer->cache->reader;
+    if (!named.signature || reader_failed(reader))
         return CDACQ_ERR_MEMORY;
     struct instance_context context;
     struct cdacq_error not_shown = {0}; /* a dynamic method has no type parameters, and its type is not in its name */
@@ -202,13 +207,13 @@ static enum cdacq_status name_signature(const struct method_namer *namer, const 
         .core = namer->core,
         .type_handle = feed_handle,
         .type_definition = find_definition,
-        .pointer_size = reader->raw.pointer_size,
-        .big_endian = reader->raw.big_endian,
+        .pointer_size = reader->pointer_size,
+        .big_endian = reader->big_endian,
         .argument_lost = note_lost_argument,
         .part_lost = note_lost_part,
         .context = &source_context,
     };
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return CDACQ_ERR_MEMORY;
     named.instance = &instance;
     enum cdacq_status status = name_dynamic(&source, namer->spelling, &named, &ret->text);
@@ -226,12 +231,12 @@ static void name_dynamic_method(const struct method_namer *namer, const struct m
                                 struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     CLEANUP_FREE char *name = NULL;
     struct window signature = {0};
     const struct module *module = NULL;
     if (!method_desc_dynamic_name(reader, method, &name)) {
-        reader_status(&reader->raw, &ret->error);
+        reader_status(reader, &ret->error);
         return;
     }
     bool has_signature = method_desc_stored_signature(reader, method, &signature);
@@ -243,15 +248,15 @@ static void name_dynamic_method(const struct method_namer *namer, const struct m
     enum cdacq_status status = name_signature(namer, method, named, &module, ret);
     bool needed = module && module->status < 0 && status == CDACQ_ERR_MODULE;
     if (namer->spelling->formal) {
-        reader_recover(&reader->raw, FAILURE_ANY);
+        reader_recover(reader, FAILURE_ANY);
         if (status < 0 && !ret->text.broken) {
             text_printf(&ret->text, "%s.", owner);
             text_escape(&ret->text, name, strlen(name));
             text_puts(&ret->text, "(...)");
             ret->doubt = (struct cdacq_error){0}; /* the name says what it lacks */
         }
-    } else if (reader_failed(&reader->raw)) {
-        reader_status(&reader->raw, &ret->error);
+    } else if (reader_failed(reader)) {
+        reader_status(reader, &ret->error);
     } else if (status < 0 && !module_cache_report(cache, status, needed ? module : NULL, &ret->error)) {
         error_set(&ret->error, status, method->address, "the dynamic method at 0x%" PRIx64 ": its signature: %s",
                   method->address, cdacq_status_text(status));
@@ -260,12 +265,17 @@ static void name_dynamic_method(const struct method_namer *namer, const struct m
         window_deinit(&signature);
 }
 
+static enum name_result result_of(struct method_async_kind kind)
+{
+    return !kind.is_variant ? NAME_RESULT_DECLARED : kind.drops_result ? NAME_RESULT_VOID : NAME_RESULT_OF_TASK;
+}
+
 static void name_by_method_desc(const struct method_namer *namer, uint64_t address, struct method_name *ret)
 {
     struct method_desc method;
     struct instance_context context;
     if (!method_desc_read(namer->cache->reader, address, &method)) {
-        reader_status(&namer->cache->reader->raw, &ret->error);
+        reader_status(namer->cache->reader, &ret->error);
         return;
     }
     if (method.classification == METHOD_DYNAMIC) {
@@ -273,12 +283,65 @@ static void name_by_method_desc(const struct method_namer *namer, uint64_t addre
         return;
     }
     struct name_instance instance = instance_of(&context, namer, &method, &ret->doubt);
+    if (namer->spelling->result)
+        instance.result = result_of(method_desc_async_kind(namer->cache->reader, address));
     name_in_module(namer, module_cache_get(namer->cache, method.module), method.token, &instance, ret);
 }
 
 void method_name_of_desc(const struct method_namer *namer, uint64_t method_desc, struct method_name *ret)
 {
     name_by_method_desc(namer, method_desc, ret);
+    if (ret->error.status < 0)
+        text_clear(&ret->text);
+}
+
+/* ---- By a state machine ---- */
+
+/* The arguments of a state machine's type: those of the type around its method, then those of the method. */
+struct machine_context {
+    struct module_cache *cache;
+    uint64_t arguments;
+    uint32_t type_count;
+};
+
+static void feed_machine_argument(void *context, bool of_method, uint32_t index, struct namer *n)
+{
+    const struct machine_context *machine = context;
+    type_handle_feed_argument(machine->cache, machine->arguments, of_method ? machine->type_count + index : index, n);
+}
+
+/* The number of type parameters of the type that declares a method. */
+static uint32_t arity_of_owner(const struct metadata *metadata, uint32_t token)
+{
+    struct metadata_generics generics;
+    uint32_t type;
+    return metadata_method_owner(metadata, metadata_rid(token), &type) == CDACQ_OK &&
+                   metadata_generics(metadata, metadata_token(METADATA_TYPE_DEF, type), &generics) == CDACQ_OK
+               ? generics.count
+               : 0;
+}
+
+void method_name_of_state_machine(const struct method_namer *namer, uint64_t method_table, uint32_t token,
+                                  struct method_name *ret)
+{
+    struct module_cache *cache = namer->cache;
+    struct machine_context context = {.cache = cache};
+    const struct metadata *metadata;
+    uint32_t type, method, count = 0;
+    struct module *module = module_cache_get(cache, read_field(cache->reader, method_table, F_MethodTable_Module));
+    if (type_handle_definition(cache, method_table, &metadata, &type) == CDACQ_OK &&
+        namer->spelling == &name_spelling_csharp &&
+        state_machine_method(metadata, metadata_rid(type), &method) == CDACQ_OK && method)
+        token = metadata_token(METADATA_METHOD_DEF, method);
+    if (type_handle_arguments(cache, method_table, &context.arguments, &count) != CDACQ_OK)
+        count = 0;
+    if (!reader_failed(cache->reader) && module && module->status >= 0)
+        context.type_count = MIN(arity_of_owner(module_metadata(module, token), token), count);
+    const struct name_instance instance = {.argument = feed_machine_argument,
+                                           .type_count = context.type_count,
+                                           .method_count = count - context.type_count,
+                                           .context = &context};
+    name_in_module(namer, module, token, count ? &instance : NULL, ret);
     if (ret->error.status < 0)
         text_clear(&ret->text);
 }
@@ -300,12 +363,12 @@ static const char *why_no_method_desc(const struct code_block *block)
 }
 
 /* The entry of an instance. False, with an error: it cannot be read. */
-static bool read_instance(struct field_reader *reader, const struct code_block *block,
-                          const struct r2r_entries **ret_entries, struct name_entry_point *ret, struct cdacq_error *err)
+static bool read_instance(struct reader *reader, const struct code_block *block, const struct r2r_entries **ret_entries,
+                          struct name_entry_point *ret, struct cdacq_error *err)
 {
     const struct r2r_entries *entries = r2r_image_entries(block->image, reader);
     if (!entries) {
-        reader_status(&reader->raw, err);
+        reader_status(reader, err);
         return false;
     }
     const struct native_section *section = &entries->instances;
@@ -380,13 +443,67 @@ static void name_by_instance(const struct method_namer *namer, const struct code
                   why_no_method_desc(block));
 }
 
+static void set_not_named(const struct code_block *block, struct method_name *ret)
+{
+    error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
+              "the method at 0x%" PRIx64 ": %s, and its image does not name it here", block->start,
+              why_no_method_desc(block));
+}
+
+/*
+ * A stub by which an async method continues. When the runtime prepares the async method, it makes a dynamic method of
+ * this name for the stub, in the module of the async method. Which module of a composite image that is, is not known.
+ * Source: dotnet/runtime src/coreclr/vm/readytoruninfo.cpp.
+ */
+static void name_resumption_stub(const struct method_namer *namer, const struct code_block *block,
+                                 struct method_name *ret)
+{
+    static const uint8_t signature[] = {0, 2, ELEMENT_OBJECT, ELEMENT_OBJECT, ELEMENT_BYREF, ELEMENT_U1};
+    struct module_cache *cache = namer->cache;
+    const struct r2r_entries *entries = r2r_image_entries(block->image, cache->reader);
+    struct module *module = entries && !entries->components ? module_cache_get(cache, block->image->module) : NULL;
+    struct name_source source = {.metadata = module && module->status >= 0 ? &module->metadata : NULL};
+    const struct name_spelling *spelling = namer->spelling;
+    const struct dynamic_method named = {.owner = spelling->stub_class ? spelling->stub_class : spelling->dynamic_class,
+                                         .name = "IL_STUB_AsyncResume",
+                                         .signature = signature,
+                                         .length = sizeof signature};
+    ret->unverified |= module && module->unverified;
+    if (reader_failed(cache->reader)) {
+        reader_status(cache->reader, &ret->error);
+        return;
+    }
+    enum cdacq_status status = name_dynamic(&source, spelling, &named, &ret->text);
+    if (status < 0 && !module_cache_report(cache, status, module, &ret->error))
+        set_not_named(block, ret);
+}
+
+/* ---- By the tables of a NativeAOT image ---- */
+
+static void name_by_aot(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
+{
+    struct reader *reader = namer->cache->reader;
+    enum aot_name_style style = namer->spelling->owner == &csharp_types ? AOT_CSHARP : AOT_STACK_TRACE;
+    enum cdacq_status status = aot_name_method(block->aot, reader, block->start, style, &ret->text);
+    if (status == CDACQ_NOT_MANAGED)
+        error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
+                  "the method at 0x%" PRIx64 ": the program has no stack trace metadata of it", block->start);
+    else if (reader_failed(reader))
+        reader_status(reader, &ret->error);
+    else if (status < 0)
+        error_set(&ret->error, status, block->start, "the method at 0x%" PRIx64 ": its stack trace metadata: %s",
+                  block->start, cdacq_status_text(status));
+}
+
 /* By the image's tables or by the MethodDesc, whichever says more about this block. */
 static void form_name(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct module_cache *cache = namer->cache;
-    reader_begin(&cache->reader->raw, FUEL_NAME);
+    reader_begin(cache->reader, FUEL_NAME);
     cache->failed = NULL;
-    if (block->entry_kind == ENTRY_METHODDEF)
+    if (code_block_aot(block))
+        name_by_aot(namer, block, ret);
+    else if (block->entry_kind == ENTRY_METHODDEF)
         name_in_module(namer, module_cache_get(cache, block->image->module),
                        metadata_token(METADATA_METHOD_DEF, block->entry), NULL, ret);
     else if (block->method_desc && namer->runtime_types)
@@ -395,14 +512,14 @@ static void form_name(const struct method_namer *namer, const struct code_block 
         name_by_instance(namer, block, ret);
     else if (block->entry_kind == ENTRY_COMPONENT)
         name_in_component(namer, block, ret);
+    else if (block->entry_kind == ENTRY_RESUMPTION_STUB)
+        name_resumption_stub(namer, block, ret);
     else if (block->method_desc)
         error_set(&ret->error, CDACQ_ERR_CONTRACT, block->method_desc,
                   "the target does not describe MethodDescs: no name for 0x%" PRIx64, block->method_desc);
     else
-        error_set(&ret->error, CDACQ_ERR_MODULE, block->start,
-                  "the method at 0x%" PRIx64 ": %s, and its image does not name it here", block->start,
-                  why_no_method_desc(block));
-    ret->unverified |= reader_unverified(&cache->reader->raw);
+        set_not_named(block, ret);
+    ret->unverified |= reader_unverified(cache->reader);
     if (ret->text.broken && ret->error.status >= 0)
         error_set(&ret->error, CDACQ_ERR_FUEL, block->start,
                   "the method at 0x%" PRIx64 ": its name is longer than %d bytes, or memory ran out", block->start,
@@ -412,7 +529,7 @@ static void form_name(const struct method_namer *namer, const struct code_block 
 }
 
 /* Reads from the image's tables which method a block is. */
-static void read_entry(struct field_reader *reader, struct code_block *block)
+static void read_entry(struct reader *reader, struct code_block *block)
 {
     const struct r2r_image *image = block->image;
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
@@ -428,17 +545,17 @@ static bool lacks_something(const struct method_name *name)
 
 void method_name_form(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
-    struct field_reader *reader = namer->cache->reader;
+    struct reader *reader = namer->cache->reader;
     form_name(namer, block, ret);
     if (!lacks_something(ret) || !block->image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
     /* The MethodDesc, or what it leads to, is missing: try the image's tables. */
     struct code_block named = *block;
-    reader_begin(&reader->raw, FUEL_NAME);
+    reader_begin(reader, FUEL_NAME);
     if (named.entry_kind == ENTRY_NONE)
         read_entry(reader, &named);
-    bool unverified = reader_unverified(&reader->raw);
-    if (named.entry_kind == ENTRY_NONE || reader_failed(&reader->raw))
+    bool unverified = reader_unverified(reader);
+    if (named.entry_kind == ENTRY_NONE || reader_failed(reader))
         return;
     struct method_name by_tables = {0};
     named.method_desc = 0;

@@ -33,4 +33,11 @@ void method_name_form(const struct method_namer *namer, const struct code_block 
 /* The same for a MethodDesc, within the reader's current task. */
 void method_name_of_desc(const struct method_namer *namer, uint64_t method_desc, struct method_name *ret);
 
+/*
+ * The same for the async method that a state machine of type `method_table` belongs to. In C#, it is the method that a
+ * person wrote; in other spellings, it is the state machine's MoveNext, whose MethodDef is `token`.
+ */
+void method_name_of_state_machine(const struct method_namer *namer, uint64_t method_table, uint32_t token,
+                                  struct method_name *ret);
+
 #endif

@@ -1,36 +1,31 @@
 #include "contracts/type_system/type_handle.h"
 
+#include "contracts/native_aot/aot_name.h"
+#include "contracts/type_system/method_table_flags.h"
 #include "formats/names/type_walk.h"
 
 enum {
-    DEPTH_MAX = 16,
     RANK_MAX = 32,
     TYPE_ARGUMENT_MAX = 256,
-    TYPE_DESC_TAG = 2,
-    MT_CATEGORY_MASK = 0xf0000,
-    MT_CATEGORY_ARRAY = 0x80000, /* multi-dimensional, or one-dimensional with a lower bound */
-    MT_CATEGORY_SZARRAY = 0xa0000,
     MT_GENERICS_MASK = 0x30,
     MT_GENERICS_TYPICAL = 0x30, /* the definition itself */
 };
 
-#define MT_HAS_COMPONENT_SIZE UINT32_C(0x80000000)
+static void put_handle(struct namer *n, struct module_cache *cache, uint64_t handle);
 
-static void put_handle(struct namer *n, struct module_cache *cache, uint64_t handle, unsigned depth);
-
-static enum cdacq_status failed_read(const struct field_reader *reader)
+static enum cdacq_status failed_read(const struct reader *reader)
 {
-    return reader_failed(&reader->raw) ? reader_failure(&reader->raw).status : CDACQ_ERR_CORRUPT;
+    return reader_failed(reader) ? reader_failure(reader).status : CDACQ_ERR_CORRUPT;
 }
 
-static bool reader_good(struct namer *n, const struct field_reader *reader)
+static bool reader_good(struct namer *n, const struct reader *reader)
 {
-    return reader_failed(&reader->raw) ? namer_fail(n, failed_read(reader)) : n->status == CDACQ_OK;
+    return reader_failed(reader) ? namer_fail(n, failed_read(reader)) : n->status == CDACQ_OK;
 }
 
-static void put_type_desc(struct namer *n, struct module_cache *cache, uint64_t desc, unsigned depth)
+static void put_type_desc(struct namer *n, struct module_cache *cache, uint64_t desc)
 {
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     uint8_t kind = (uint8_t)read_field(reader, desc, F_TypeDesc_TypeAndFlags); /* without the flags above it */
     if (!reader_good(n, reader))
         return;
@@ -46,28 +41,28 @@ static void put_type_desc(struct namer *n, struct module_cache *cache, uint64_t 
     if (!reader_good(n, reader))
         return;
     type_before(n, kind);
-    put_handle(n, cache, argument, depth);
+    put_handle(n, cache, argument);
     type_after(n, kind);
 }
 
 /* Each dimension adds two integers to the object, a bound and a lower bound. */
-static unsigned array_rank(struct field_reader *reader, uint64_t method_table)
+static unsigned array_rank(struct reader *reader, uint64_t method_table)
 {
     uint64_t size = read_field(reader, method_table, F_MethodTable_BaseSize);
-    uint64_t without = 3 * (uint64_t)reader->raw.pointer_size;
+    uint64_t without = 3 * (uint64_t)reader->pointer_size;
     return size > without && (size - without) / 8 <= RANK_MAX ? (unsigned)(size - without) / 8 : 0;
 }
 
-static void put_array(struct namer *n, struct module_cache *cache, uint64_t method_table, bool vector, unsigned depth)
+static void put_array(struct namer *n, struct module_cache *cache, uint64_t method_table, bool vector)
 {
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     uint64_t element = read_field(reader, method_table, F_MethodTable_PerInstInfo);
     const struct array_shape shape = {.rank = vector ? 1 : array_rank(reader, method_table)};
     if (!reader_good(n, reader) || !shape.rank) {
         namer_fail(n, CDACQ_ERR_CORRUPT);
         return;
     }
-    put_handle(n, cache, element, depth);
+    put_handle(n, cache, element);
     type_array(n, vector ? NULL : &shape);
 }
 
@@ -75,20 +70,20 @@ static void put_array(struct namer *n, struct module_cache *cache, uint64_t meth
  * PerInstInfo is an array of dictionaries, one for each generic type in the hierarchy; the last is the type's own and
  * begins with its arguments. The GenericsDictInfo before the array has their number.
  */
-static uint32_t find_arguments(struct field_reader *reader, uint64_t method_table, uint64_t *ret_arguments)
+static uint32_t find_arguments(struct reader *reader, uint64_t method_table, uint64_t *ret_arguments)
 {
     uint64_t dictionaries = read_field(reader, method_table, F_MethodTable_PerInstInfo);
-    uint64_t info = dictionaries - reader->raw.pointer_size;
+    uint64_t info = dictionaries - reader->pointer_size;
     uint64_t count = read_field(reader, info, F_GenericsDictInfo_NumDicts);
     uint64_t arguments = read_field(reader, info, F_GenericsDictInfo_NumTypeArgs);
-    if (!reader_failed(&reader->raw) && (!count || !arguments || arguments > TYPE_ARGUMENT_MAX))
-        reader_fail(&reader->raw, CDACQ_ERR_CORRUPT, info, "GenericsDictInfo");
-    *ret_arguments = read_pointer(&reader->raw, dictionaries + (count - 1) * reader->raw.pointer_size);
-    return reader_failed(&reader->raw) ? 0 : (uint32_t)arguments;
+    if (!reader_failed(reader) && (!count || !arguments || arguments > TYPE_ARGUMENT_MAX))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "GenericsDictInfo");
+    *ret_arguments = read_pointer(reader, dictionaries + (count - 1) * reader->pointer_size);
+    return reader_failed(reader) ? 0 : (uint32_t)arguments;
 }
 
 /* In .NET 8 this has 16 bits; all are set if the rid needs more, which is then elsewhere. */
-static uint32_t type_def_rid(struct field_reader *reader, uint64_t method_table)
+static uint32_t type_def_rid(struct reader *reader, uint64_t method_table)
 {
     if (!has_field(reader, F_MethodTable_TypeDefRid))
         return (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags2) >> 8;
@@ -101,21 +96,20 @@ static enum cdacq_status metadata_of(struct module_cache *cache, uint64_t method
 {
     uint64_t address = read_field(cache->reader, method_table, F_MethodTable_Module);
     if (!address)
-        reader_fail(&cache->reader->raw, CDACQ_ERR_CORRUPT, method_table, "MethodTable.Module");
-    return reader_failed(&cache->reader->raw) ? failed_read(cache->reader)
-                                              : module_cache_metadata(cache, address, token, ret);
+        reader_fail(cache->reader, CDACQ_ERR_CORRUPT, method_table, "MethodTable.Module");
+    return reader_failed(cache->reader) ? failed_read(cache->reader)
+                                        : module_cache_metadata(cache, address, token, ret);
 }
 
 enum cdacq_status type_handle_definition(struct module_cache *cache, uint64_t handle,
                                          const struct metadata **ret_metadata, uint32_t *ret_token)
 {
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     if (handle & TYPE_DESC_TAG)
         return CDACQ_ERR_CORRUPT;
     uint32_t rid = type_def_rid(reader, handle);
     *ret_token = metadata_token(METADATA_TYPE_DEF, rid);
-    return reader_failed(&reader->raw) || !rid ? failed_read(reader)
-                                               : metadata_of(cache, handle, *ret_token, ret_metadata);
+    return reader_failed(reader) || !rid ? failed_read(reader) : metadata_of(cache, handle, *ret_token, ret_metadata);
 }
 
 static bool is_instantiated(uint32_t flags)
@@ -127,15 +121,15 @@ static bool is_instantiated(uint32_t flags)
 enum cdacq_status type_handle_arguments(struct module_cache *cache, uint64_t method_table, uint64_t *ret,
                                         uint32_t *ret_count)
 {
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     uint32_t flags = (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags);
     uint32_t category = flags & MT_CATEGORY_MASK;
     *ret_count = 0;
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         return failed_read(reader);
     if (category == MT_CATEGORY_ARRAY || category == MT_CATEGORY_SZARRAY) {
         *ret = field_address(reader, method_table, F_MethodTable_PerInstInfo);
-        *ret_count = reader_failed(&reader->raw) ? 0 : 1;
+        *ret_count = reader_failed(reader) ? 0 : 1;
         return CDACQ_OK;
     }
     if (!is_instantiated(flags))
@@ -148,26 +142,24 @@ enum cdacq_status type_handle_arguments(struct module_cache *cache, uint64_t met
 struct handle_arguments {
     struct module_cache *cache;
     uint64_t address;
-    unsigned depth;
 };
 
 static void put_argument(struct namer *n, const struct type_arguments *arguments)
 {
     const struct handle_arguments *handles = arguments->context;
-    struct reader *raw = &handles->cache->reader->raw;
-    uint64_t handle = read_pointer(raw, handles->address + (uint64_t)arguments->number * raw->pointer_size);
+    struct reader *reader = handles->cache->reader;
+    uint64_t handle = read_pointer(reader, handles->address + (uint64_t)arguments->number * reader->pointer_size);
     size_t begin = n->text->length;
     if (reader_good(n, handles->cache->reader))
-        put_handle(n, handles->cache, handle, handles->depth);
+        put_handle(n, handles->cache, handle);
     if (UNLIKELY(n->status != CDACQ_OK) && type_formal_instead(n, begin))
-        reader_recover(raw, FAILURE_ANY);
+        reader_recover(reader, FAILURE_ANY);
 }
 
-static void put_class(struct namer *n, struct module_cache *cache, uint64_t method_table, uint32_t flags,
-                      unsigned depth)
+static void put_class(struct namer *n, struct module_cache *cache, uint64_t method_table, uint32_t flags)
 {
-    struct field_reader *reader = cache->reader;
-    struct handle_arguments handles = {.cache = cache, .depth = depth};
+    struct reader *reader = cache->reader;
+    struct handle_arguments handles = {.cache = cache};
     struct type_arguments arguments = {.put = put_argument, .context = &handles};
     struct named_type type = {0};
     if (!namer_check(n, type_handle_definition(cache, method_table, &type.metadata, &type.token)))
@@ -185,36 +177,41 @@ static void put_class(struct namer *n, struct module_cache *cache, uint64_t meth
         type_definition(n, type.metadata, type.token);
 }
 
-static void put_method_table(struct namer *n, struct module_cache *cache, uint64_t method_table, unsigned depth)
+static void put_method_table(struct namer *n, struct module_cache *cache, uint64_t method_table)
 {
     uint32_t flags = (uint32_t)read_field(cache->reader, method_table, F_MethodTable_MTFlags);
     uint32_t category = flags & MT_CATEGORY_MASK;
     if (!reader_good(n, cache->reader))
         return;
     if (category == MT_CATEGORY_ARRAY || category == MT_CATEGORY_SZARRAY)
-        put_array(n, cache, method_table, category == MT_CATEGORY_SZARRAY, depth);
+        put_array(n, cache, method_table, category == MT_CATEGORY_SZARRAY);
     else
-        put_class(n, cache, method_table, flags, depth);
+        put_class(n, cache, method_table, flags);
 }
 
-static void put_handle(struct namer *n, struct module_cache *cache, uint64_t handle, unsigned depth)
+static void put_handle(struct namer *n, struct module_cache *cache, uint64_t handle)
 {
-    if (depth == DEPTH_MAX) {
-        namer_fail(n, CDACQ_ERR_FUEL);
-        return;
-    }
     if (!type_enter(n))
         return;
     if (handle & TYPE_DESC_TAG)
-        put_type_desc(n, cache, handle & ~UINT64_C(3), depth + 1);
+        put_type_desc(n, cache, handle & ~UINT64_C(3));
     else
-        put_method_table(n, cache, handle, depth + 1);
+        put_method_table(n, cache, handle);
     type_leave(n);
+}
+
+/* A type that the program has no metadata of has no name. */
+static enum cdacq_status failure_of(enum cdacq_status status)
+{
+    return status == CDACQ_NOT_MANAGED ? CDACQ_ERR_MODULE : status;
 }
 
 void type_handle_feed(struct module_cache *cache, uint64_t handle, struct namer *n)
 {
-    put_handle(n, cache, handle, 0);
+    if (!cache->aot)
+        put_handle(n, cache, handle);
+    else if (namer_spend(n, 1)) /* every spelling has the name that reflection gives */
+        namer_check(n, failure_of(aot_name_type(cache->aot, cache->reader, handle, n->text)));
 }
 
 void type_handle_feed_argument(struct module_cache *cache, uint64_t arguments, uint32_t index, struct namer *n)

@@ -131,8 +131,8 @@ static void undo_all(struct reader *reader, const struct xdata *codes, unsigned 
             *sp = frame_pointer(reader, registers) - 8 * (uint64_t)code[1];
         else if (code[0] == OP_SAVE_ANY_REG)
             undo_any(reader, code, pairs, registers);
-        else if (code[0] == OP_PAC) /* bits above those of a user's address */
-            registers->values[LR] &= (UINT64_C(1) << 55) - 1;
+        else if (code[0] == OP_PAC)
+            registers->values[LR] = target_unsigned_address(reader->target, registers->values[LR]);
         else if (code[0] >= 0xe8 && code[0] < 0xf8)
             reader_fail(reader, CDACQ_ERR_CORRUPT, registers->values[PC], "unwind code of a frame of the system");
         pairs = 0;
@@ -156,7 +156,7 @@ static bool unwind(struct reader *reader, const struct unwind_function *function
     codes.position = (pc - function->begin) / 4;
     unsigned first = interrupted ? first_code(reader, &codes) : 0;
     undo_all(reader, &codes, first, &caller);
-    uint64_t return_address = register_needed(reader, &caller, LR, pc);
+    uint64_t return_address = target_unsigned_address(reader->target, register_needed(reader, &caller, LR, pc));
     /* A function that has saved nothing yet has its caller's stack pointer. */
     if (caller.values[SP] < sp || (caller.values[SP] == sp && !interrupted))
         reader_fail(reader, CDACQ_ERR_CORRUPT, sp, "stack frame that does not move up the stack");

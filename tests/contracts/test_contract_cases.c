@@ -77,7 +77,7 @@ static void check_questions(struct cdacq_session *session, const struct mock_fun
     uint32_t version;
     size_t clauses = 0;
     bool yes;
-    expect(cdacq_session_get_code_block(session, ip, &block, &error) == CDACQ_OK, ip);
+    expect(cdacq_session_code_block_at(session, ip, &block, &error) == CDACQ_OK, ip);
     expect(cdacq_block_get_method_desc(&block) == fact->method_desc, ip);
     expect(cdacq_block_get_start_address(&block) == fact->method, ip);
     expect(cdacq_block_get_relative_offset(&block) == ip - fact->method, ip);
@@ -146,7 +146,7 @@ START_TEST(without_funclets)
             if (is_method(fact))
                 check_questions(session, fact, ips[i]);
             else
-                expect(cdacq_session_get_code_block(session, ips[i], &block, &error) == CDACQ_NOT_MANAGED, ips[i]);
+                expect(cdacq_session_code_block_at(session, ips[i], &block, &error) == CDACQ_NOT_MANAGED, ips[i]);
         }
         check_bulk(session, ips, ip_count, mock);
         mock_check(mock);
@@ -177,7 +177,7 @@ START_TEST(without_funclets_and_gc_info)
         struct cdacq_session *session = mock_session(target);
         struct cdacq_block block;
         struct cdacq_error error = {0};
-        ck_assert_int_eq(cdacq_session_get_code_block(session, start + 5, &block, &error), statuses[i]);
+        ck_assert_int_eq(cdacq_session_code_block_at(session, start + 5, &block, &error), statuses[i]);
         ck_assert_msg(strstr(error.message, said[i]) != NULL, "%s", error.message);
         cdacq_session_destroy(session);
         cdacq_target_close(target);
@@ -195,10 +195,10 @@ static void check_no_code(struct cdacq_session *session, uint64_t ip)
     struct cdacq_method method = {.size = sizeof method};
     enum cdacq_code_kind kind = CDACQ_CODE_JITTED;
     uint64_t address = 1;
-    expect(cdacq_session_get_code_block(session, ip, &block, &error) == CDACQ_NOT_MANAGED, ip);
-    expect(cdacq_session_get_code_kind(session, ip, &kind, &error) == CDACQ_NOT_MANAGED && kind == CDACQ_CODE_UNKNOWN,
+    expect(cdacq_session_code_block_at(session, ip, &block, &error) == CDACQ_NOT_MANAGED, ip);
+    expect(cdacq_session_code_kind_at(session, ip, &kind, &error) == CDACQ_NOT_MANAGED && kind == CDACQ_CODE_UNKNOWN,
            ip);
-    expect(cdacq_session_find_ready_to_run_module(session, ip, &address, &error) == CDACQ_NOT_MANAGED && address == 1,
+    expect(cdacq_session_ready_to_run_module_at(session, ip, &address, &error) == CDACQ_NOT_MANAGED && address == 1,
            ip);
     expect(cdacq_session_non_virtual_entry_to_method_desc(session, ip, &address, &error) == CDACQ_NOT_MANAGED, ip);
     expect(cdacq_session_method_at(session, ip, &method, &error) == CDACQ_NOT_MANAGED, ip);
@@ -312,10 +312,10 @@ START_TEST(sentinels)
             struct cdacq_block block;
             ck_assert_uint_eq(mock_get(mock, image->info, "ReadyToRunInfo.NumRuntimeFunctions"),
                               image->function_count + (unsigned)counted);
-            expect(cdacq_session_get_code_block(session, last->end - 1, &block, &error) == CDACQ_OK, last->end - 1);
+            expect(cdacq_session_code_block_at(session, last->end - 1, &block, &error) == CDACQ_OK, last->end - 1);
             expect(cdacq_block_get_start_address(&block) == last->method, last->end - 1);
             for (uint64_t ip = last->end; ip <= image->end; ip += 1 + (ip - last->end) / 3)
-                expect(cdacq_session_get_code_block(session, ip, &block, &error) == CDACQ_NOT_MANAGED, ip);
+                expect(cdacq_session_code_block_at(session, ip, &block, &error) == CDACQ_NOT_MANAGED, ip);
             cdacq_session_destroy(session);
             cdacq_target_close(target);
             mock_destroy(mock);
@@ -343,7 +343,7 @@ START_TEST(half_a_pair)
     for (size_t i = 0; i < fact_count; i++) {
         struct cdacq_error error = {0};
         struct cdacq_block block;
-        enum cdacq_status status = cdacq_session_get_code_block(session, facts[i].begin, &block, &error);
+        enum cdacq_status status = cdacq_session_code_block_at(session, facts[i].begin, &block, &error);
         bool damaged = facts[i].begin >= image->begin && facts[i].begin < image->end;
         expect(status == (damaged ? CDACQ_ERR_CORRUPT : CDACQ_OK), facts[i].begin);
         expect(!damaged || strstr(error.message, "NumHotColdMap"), facts[i].begin);
@@ -351,6 +351,41 @@ START_TEST(half_a_pair)
         others += !damaged;
     }
     ck_assert_uint_eq(others, other->function_count);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/*
+ * The hot numbers of the last two pairs are exchanged, so that they are not sorted: a cold function whose method, by
+ * the map, has other cold code or none belongs to no method.
+ */
+START_TEST(pairs_that_contradict_each_other)
+{
+    struct mock *mock = mock_of_arch(_i, 3);
+    struct mock_r2r *image = small_image(mock, &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS}, true);
+    uint64_t map = mock_get(mock, image->info, "ReadyToRunInfo.HotColdMap");
+    uint64_t count = mock_get(mock, image->info, "ReadyToRunInfo.NumHotColdMap");
+    uint64_t last = map + (count - 1) * 4, before = last - 8, hot = mock_read_uint(mock, last, 4);
+    ck_assert_uint_gt(count, 4);
+    mock_write_uint(mock, last, 4, mock_read_uint(mock, before, 4));
+    mock_write_uint(mock, before, 4, hot);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct cdacq_session *session = mock_session(target);
+    size_t fact_count, refused = 0;
+    const struct mock_function *facts = mock_functions(mock, &fact_count);
+    for (size_t i = 0; i < fact_count; i++) {
+        struct cdacq_method method = {.size = sizeof method};
+        struct cdacq_error error = {0};
+        expect(cdacq_session_methods_at(session, &facts[i].begin, 1, &method, &error) == CDACQ_OK, facts[i].begin);
+        uint64_t into = facts[i].begin - (method.cold ? method.cold_start : method.code_start);
+        bool is_managed = method.answer == CDACQ_ANSWER_MANAGED;
+        refused += !is_managed;
+        expect(facts[i].cold || (is_managed && method.code_start == facts[i].method), facts[i].begin);
+        expect(!is_managed || into < (method.cold ? method.cold_size : method.code_size), facts[i].begin);
+    }
+    ck_assert_uint_gt(refused, 0);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     mock_destroy(mock);
@@ -385,7 +420,7 @@ START_TEST(prepared_methods_need_no_tables)
             const struct mock_function *fact = mock_function_at(mock, ips[i]);
             struct cdacq_error error = {0};
             struct cdacq_block block;
-            enum cdacq_status status = cdacq_session_get_code_block(session, ips[i], &block, &error);
+            enum cdacq_status status = cdacq_session_code_block_at(session, ips[i], &block, &error);
             expect(status == (fact->method_desc ? CDACQ_OK : CDACQ_ERR_MEMORY), ips[i]);
             expect(methods[i].answer == (fact->method_desc ? CDACQ_ANSWER_MANAGED : CDACQ_ANSWER_ERROR), ips[i]);
             expect(!fact->method_desc ||
@@ -432,7 +467,7 @@ START_TEST(rich_debug_info)
         uint64_t ips[] = {start, no_debug_info, mock_r2r_start(image, 0)}, debug_info;
         for (size_t j = 0; j < ARRAY_SIZE(ips); j++) {
             bool has_flag_byte = true;
-            ck_assert_int_eq(cdacq_session_get_code_block(session, ips[j], &block, NULL), CDACQ_OK);
+            ck_assert_int_eq(cdacq_session_code_block_at(session, ips[j], &block, NULL), CDACQ_OK);
             ck_assert_int_eq(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, NULL), CDACQ_OK);
             ck_assert_uint_eq(debug_info, mock_function_at(mock, ips[j])->debug_info);
             ck_assert(has_flag_byte == (cases[i].expected && j == 0)); /* images never have it */
@@ -458,7 +493,7 @@ static size_t check_elements_that_refer_back(int arch, uint64_t seed)
     uint64_t debug_info, first = facts[0].debug_info;
     bool has_flag_byte;
     for (size_t i = 0; i < count; i++) {
-        expect(cdacq_session_get_code_block(session, facts[i].begin, &block, &error) == CDACQ_OK, facts[i].begin);
+        expect(cdacq_session_code_block_at(session, facts[i].begin, &block, &error) == CDACQ_OK, facts[i].begin);
         expect(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, &error) == CDACQ_OK,
                facts[i].begin);
         expect(debug_info == facts[i].debug_info, facts[i].begin);
@@ -468,7 +503,7 @@ static size_t check_elements_that_refer_back(int arch, uint64_t seed)
     /* The distance of the first element, 0, precedes its blob in the longest form: 15, then four bytes. */
     ck_assert_uint_eq(mock_read_uint(mock, first - 5, 1), 15);
     mock_write_uint(mock, first - 3, 1, 0xff);
-    expect(cdacq_session_get_code_block(session, facts[0].begin, &block, &error) == CDACQ_OK, facts[0].begin);
+    expect(cdacq_session_code_block_at(session, facts[0].begin, &block, &error) == CDACQ_OK, facts[0].begin);
     expect(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, &error) == CDACQ_ERR_CORRUPT, 0);
     ck_assert_ptr_nonnull(strstr(error.message, "section 105"));
     cdacq_session_destroy(session);
@@ -496,6 +531,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, another_magic_number, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, sentinels, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, half_a_pair, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, pairs_that_contradict_each_other, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, prepared_methods_need_no_tables, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, rich_debug_info, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, debug_info_that_refers_back, 0, ARCH_COUNT);

@@ -107,7 +107,7 @@ static bool may_be_taken_for_stub(const struct facts *facts, uint64_t ip, uint64
 
 /* ---- The contract itself ---- */
 
-static void check_block(struct field_reader *reader, const struct mock_function *fact, const struct code_block *block,
+static void check_block(struct reader *reader, const struct mock_function *fact, const struct code_block *block,
                         uint64_t ip)
 {
     struct block_function function = {0};
@@ -127,16 +127,15 @@ static void check_block(struct field_reader *reader, const struct mock_function 
     expect(function.start == fact->begin, ip);
 }
 
-static void check_address(struct cdacq_target *target, struct field_reader *reader, const struct facts *facts,
-                          uint64_t ip)
+static void check_address(struct cdacq_target *target, struct reader *reader, const struct facts *facts, uint64_t ip)
 {
     const struct mock_function *fact = fact_before(facts, ip);
     struct code_block block;
     if (fact && ip >= fact->end)
         fact = NULL;
-    reader_begin(&reader->raw, FUEL_LOOKUP);
+    reader_begin(reader, FUEL_LOOKUP);
     bool found = execution_manager_find(&target->manager, reader, ip, &block);
-    expect(reader_failure(&reader->raw).status == CDACQ_OK, ip);
+    expect(reader_failure(reader).status == CDACQ_OK, ip);
     if (fact) {
         expect(found, ip);
         check_block(reader, fact, &block, ip);
@@ -158,7 +157,7 @@ START_TEST(every_address_has_its_method)
     enum carrier other = 1 + (unsigned)_i / ARCH_COUNT % ((unsigned)mock_carriers() - 1);
     for (enum carrier carrier = 0; carrier <= other; carrier += other) {
         struct cdacq_target *target = mock_open(sample.mock, carrier, NULL);
-        struct field_reader reader = mock_reader(target);
+        struct reader reader = mock_reader(target);
         for (size_t i = 0; i < addresses.count; i++)
             check_address(target, &reader, &facts, addresses.items[i]);
         cdacq_target_close(target);
@@ -279,7 +278,7 @@ static void check_first_questions(struct sample_process *sample, struct random *
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         struct cdacq_target *fresh = mock_open(sample->mock, CARRIER_MEMORY, NULL);
         struct cdacq_session *first = mock_session(fresh);
-        struct field_reader reader = mock_reader(fresh);
+        struct reader reader = mock_reader(fresh);
         struct cdacq_method method = {.size = sizeof method};
         check_address(fresh, &reader, &facts, ips[i]);
         check_answer(sample, &facts, &methods[i], ips[i], types);
@@ -415,14 +414,14 @@ START_TEST(nothing_to_walk_back_to)
     mock_publish(mock, NULL);
     facts.items = mock_functions(mock, &facts.count);
     struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     struct cdacq_session *session = mock_session(target);
     for (uint64_t ip = image->begin; ip < image->end; ip++) {
         const struct mock_function *fact = mock_function_at(mock, ip);
         struct code_block block;
         struct cdacq_method method = {.size = sizeof method};
         bool known = fact && fact->method_desc;
-        reader_begin(&reader.raw, FUEL_LOOKUP);
+        reader_begin(&reader, FUEL_LOOKUP);
         expect(execution_manager_find(&target->manager, &reader, ip, &block) == known, ip);
         expect(cdacq_session_method_at(session, ip, &method, NULL) == (known ? CDACQ_OK : CDACQ_NOT_MANAGED), ip);
     }
@@ -450,7 +449,7 @@ START_TEST(composite_images)
     mock_publish(mock, NULL);
     facts.items = mock_functions(mock, &facts.count);
     struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     for (uint64_t ip = image->begin; ip < image->end; ip += 5)
         check_address(target, &reader, &facts, ip);
     cdacq_target_close(target);
@@ -466,7 +465,7 @@ START_TEST(gc_info_of_images)
     mock_publish(sample.mock, NULL);
     facts.items = mock_functions(sample.mock, &facts.count);
     struct cdacq_target *target = mock_open(sample.mock, CARRIER_MEMORY, NULL);
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     size_t asked = 0;
     for (size_t i = 0; i < facts.count; i++) {
         const struct mock_function *fact = &facts.items[i];
@@ -476,7 +475,7 @@ START_TEST(gc_info_of_images)
         uint32_t version;
         if (fact->code != MOCK_CODE_R2R)
             continue;
-        reader_begin(&reader.raw, FUEL_INDEX);
+        reader_begin(&reader, FUEL_INDEX);
         expect(range_section_map_find(&reader, target->manager.map, fact->begin, &section), fact->begin);
         if (!r2r_images_get(&target->manager.managers.images, &reader, &section)->gc_info_version)
             continue; /* it has no header */
@@ -588,12 +587,33 @@ START_TEST(each_missing_name)
 #define CDAC_FIELD(type, kind, field, contract, need) CDAC_REQUIRED_##contract##_##need(#type "." #field)
 #define CDAC_GLOBAL(kind, name, contract, need)       CDAC_REQUIRED_##contract##_##need(#name)
 #define CDAC_REQUIRED_ExecutionManager_REQUIRED(name) name,
+#define CDAC_REQUIRED_RangeSections_REQUIRED(name)    name,
 #define CDAC_REQUIRED_ExecutionManager_OPTIONAL(name)
+#define CDAC_REQUIRED_RangeSections_OPTIONAL(name)
 #define CDAC_REQUIRED_ReadyToRun_REQUIRED(name) name,
+#define CDAC_REQUIRED_ExecutionManager_PUBLISHED_X64(name)
+#define CDAC_REQUIRED_PrecodeStubs_PUBLISHED_X64(name)
+#define CDAC_REQUIRED_StackWalk_PUBLISHED_X64(name)
+#define CDAC_REQUIRED_AuxiliarySymbols_PUBLISHED(name)
+#define CDAC_REQUIRED_CodeVersions_PUBLISHED(name)
+#define CDAC_REQUIRED_EcmaMetadata_PUBLISHED(name)
+#define CDAC_REQUIRED_Exception_PUBLISHED(name)
+#define CDAC_REQUIRED_ExecutionManager_PUBLISHED(name)
+#define CDAC_REQUIRED_Loader_PUBLISHED(name)
+#define CDAC_REQUIRED_Object_PUBLISHED(name)
+#define CDAC_REQUIRED_PlatformMetadata_PUBLISHED(name)
+#define CDAC_REQUIRED_PrecodeStubs_PUBLISHED(name)
+#define CDAC_REQUIRED_ReadyToRun_PUBLISHED(name)
+#define CDAC_REQUIRED_RuntimeTypeSystem_PUBLISHED(name)
+#define CDAC_REQUIRED_StackWalk_PUBLISHED(name)
+#define CDAC_REQUIRED_SyncBlock_PUBLISHED(name)
+#define CDAC_REQUIRED_Thread_PUBLISHED(name)
 #define CDAC_REQUIRED_Thread_REQUIRED(name)
 #define CDAC_REQUIRED_Thread_OPTIONAL(name)
 #define CDAC_REQUIRED_StackWalk_REQUIRED(name)
 #define CDAC_REQUIRED_StackWalk_OPTIONAL(name)
+#define CDAC_REQUIRED_AuxiliarySymbols_REQUIRED(name)
+#define CDAC_REQUIRED_AuxiliarySymbols_OPTIONAL(name)
 #define CDAC_REQUIRED_PlatformMetadata_REQUIRED(name)
 #define CDAC_REQUIRED_PlatformMetadata_OPTIONAL(name)
 #define CDAC_REQUIRED_PrecodeStubs_REQUIRED(name)
@@ -601,17 +621,26 @@ START_TEST(each_missing_name)
 #define CDAC_REQUIRED_RuntimeTypeSystem_REQUIRED(name)
 #define CDAC_REQUIRED_RuntimeTypeSystem_OPTIONAL(name)
 #define CDAC_REQUIRED_CodeVersions_REQUIRED(name)
+#define CDAC_REQUIRED_Frames_REQUIRED(name)
+#define CDAC_REQUIRED_NativeCode_REQUIRED(name)
 #define CDAC_REQUIRED_CodeVersions_OPTIONAL(name)
+#define CDAC_REQUIRED_Frames_OPTIONAL(name)
+#define CDAC_REQUIRED_NativeCode_OPTIONAL(name)
 #define CDAC_REQUIRED_Loader_REQUIRED(name)
 #define CDAC_REQUIRED_Loader_OPTIONAL(name)
 #define CDAC_REQUIRED_EcmaMetadata_REQUIRED(name)
 #define CDAC_REQUIRED_EcmaMetadata_OPTIONAL(name)
+#define CDAC_REQUIRED_GC_OPTIONAL(name)
+#define CDAC_REQUIRED_GC_PUBLISHED(name)
 #define CDAC_REQUIRED_Object_REQUIRED(name)
 #define CDAC_REQUIRED_Object_OPTIONAL(name)
 #define CDAC_REQUIRED_SyncBlock_REQUIRED(name)
 #define CDAC_REQUIRED_SyncBlock_OPTIONAL(name)
 #define CDAC_REQUIRED_Exception_REQUIRED(name)
 #define CDAC_REQUIRED_Exception_OPTIONAL(name)
+#define CDAC_REQUIRED_StressLog_REQUIRED(name)
+#define CDAC_REQUIRED_StressLog_OPTIONAL(name)
+#define CDAC_REQUIRED_StressLog_PUBLISHED(name)
 #include "descriptors/layout.def"
     };
     ck_assert_uint_gt(ARRAY_SIZE(names), 20);
@@ -767,11 +796,11 @@ START_TEST(cyclic_fragments)
     uint64_t fragment = mock_section_fragments(mock, heap->section, &count, &stride);
     mock_set(mock, fragment, "RangeSectionFragment.Next", fragment | 1);
     struct cdacq_target *target = mock_publish_and_open(mock);
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     struct code_block block;
     ck_assert(!execution_manager_find(&target->manager, &reader, heap->begin - 8, &block));
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
-    ck_assert_uint_eq(reader_fuel(&reader.raw), 0); /* not one unit more than stated: it counts down from FUEL_LOOKUP */
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_FUEL);
+    ck_assert_uint_eq(reader_fuel(&reader), 0); /* not one unit more than stated: it counts down from FUEL_LOOKUP */
     assert_managed(target, start, start);
     assert_error(target, heap->begin - 8, CDACQ_ERR_FUEL, "RangeSectionFragment.Next list");
     struct cdacq_session *session = mock_session(target);
@@ -796,15 +825,15 @@ START_TEST(endless_walk_back)
         mock_r2r_method(image, &(struct mock_r2r_method){.hot = &size, .hot_count = 1});
     mock_r2r_finish(image);
     struct cdacq_target *target = mock_publish_and_open(mock);
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     struct code_block block;
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, FUNCTIONS - 1), &block));
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_FUEL);
     assert_error(target, mock_r2r_start(image, FUNCTIONS - 1), CDACQ_ERR_FUEL, "gave up after too many steps");
     /* Near the beginning there is an answer: no method. */
-    reader_begin(&reader.raw, FUEL_LOOKUP);
+    reader_begin(&reader, FUEL_LOOKUP);
     ck_assert(!execution_manager_find(&target->manager, &reader, mock_r2r_start(image, 3), &block));
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_OK);
     cdacq_target_close(target);
     mock_destroy(mock);
 }

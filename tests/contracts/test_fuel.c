@@ -39,7 +39,7 @@ static const struct {
     const char *name;
     uint32_t most, usual;
 } bounds[QUESTION_COUNT] = {
-    [CODE_BLOCK] = BOUND(cdacq_session_get_code_block, 100000, 2000),
+    [CODE_BLOCK] = BOUND(cdacq_session_code_block_at, 100000, 2000),
     [METHOD_REGION] = BOUND(cdacq_block_get_method_region_info, 100000, 10),
     [UNWIND_INFO] = BOUND(cdacq_block_get_unwind_info, 100000, 10),
     [FUNCLET_START] = BOUND(cdacq_block_get_funclet_start_address, 100000, 10),
@@ -50,8 +50,8 @@ static const struct {
     [GC_SAFE] = BOUND(cdacq_block_is_gc_safe, 100000, 100),
     [PARAMETERS] = BOUND(cdacq_block_get_stack_parameter_size, 100000, 10),
     [EXCEPTION_CLAUSES] = BOUND(cdacq_block_visit_exception_clauses, 100000, 50),
-    [CODE_KIND] = BOUND(cdacq_session_get_code_kind, 100000, 2000),
-    [R2R_MODULE] = BOUND(cdacq_session_find_ready_to_run_module, 100000, 30),
+    [CODE_KIND] = BOUND(cdacq_session_code_kind_at, 100000, 2000),
+    [R2R_MODULE] = BOUND(cdacq_session_ready_to_run_module_at, 100000, 30),
     [ENTRY_METHOD_DESC] = BOUND(cdacq_session_non_virtual_entry_to_method_desc, 100000, 2000),
     [JIT_MANAGER] = BOUND(cdacq_session_get_jit_manager_info, 64000000, 5000),
     [CODE_HEAPS] = BOUND(cdacq_session_visit_code_heaps, 64000000, 5000),
@@ -74,7 +74,7 @@ static int note_clause(const struct cdacq_exception_clause *clause, void *contex
 {
     struct clause_cost *cost = context;
     (void)clause;
-    cost->most = MAX(cost->most, FUEL_LOOKUP - reader_fuel(&cost->session->reader.raw));
+    cost->most = MAX(cost->most, FUEL_LOOKUP - reader_fuel(&cost->session->resolver.reader));
     cost->count++;
     return 0;
 }
@@ -91,10 +91,10 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
     uint64_t a, b, c;
     uint32_t version;
     bool yes;
-    reader_begin(&session->reader.raw, 0); /* so that a call that does not start a task shows */
+    reader_begin(&session->resolver.reader, 0); /* so that a call that does not start a task shows */
     switch (question) {
     case CODE_BLOCK:
-        status = cdacq_session_get_code_block(session, ip, &other, NULL);
+        status = cdacq_session_code_block_at(session, ip, &other, NULL);
         break;
     case METHOD_REGION:
         status = cdacq_block_get_method_region_info(block, session, &a, &b, &c, NULL);
@@ -127,10 +127,10 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
         status = cdacq_block_visit_exception_clauses(block, session, note_clause, &clauses, NULL);
         break;
     case CODE_KIND:
-        status = cdacq_session_get_code_kind(session, ip, &kind, NULL);
+        status = cdacq_session_code_kind_at(session, ip, &kind, NULL);
         break;
     case R2R_MODULE:
-        status = cdacq_session_find_ready_to_run_module(session, ip, &a, NULL);
+        status = cdacq_session_ready_to_run_module_at(session, ip, &a, NULL);
         break;
     case ENTRY_METHOD_DESC:
         status = cdacq_session_non_virtual_entry_to_method_desc(session, ip, &a, NULL);
@@ -147,7 +147,7 @@ static enum cdacq_status ask(struct cdacq_session *session, enum question questi
     case QUESTION_COUNT:
         break;
     }
-    *ret_cost = MAX(fuel_of(question) - reader_fuel(&session->reader.raw), clauses.most);
+    *ret_cost = MAX(fuel_of(question) - reader_fuel(&session->resolver.reader), clauses.most);
     return status;
 }
 
@@ -160,8 +160,8 @@ static void check(struct cdacq_session *session, enum question question, uint64_
         ck_abort_msg("%s: status %d, not %d", bounds[question].name, status, expected);
     if (cost > bounds[question].most)
         ck_abort_msg("%s: %u units", bounds[question].name, cost);
-    if (status == CDACQ_ERR_FUEL && reader_fuel(&session->reader.raw) && fuel_of(question) == FUEL_LOOKUP)
-        ck_abort_msg("%s: gave up with %u units left", bounds[question].name, reader_fuel(&session->reader.raw));
+    if (status == CDACQ_ERR_FUEL && reader_fuel(&session->resolver.reader) && fuel_of(question) == FUEL_LOOKUP)
+        ck_abort_msg("%s: gave up with %u units left", bounds[question].name, reader_fuel(&session->resolver.reader));
 }
 
 /* The stated numbers are those of the code. */
@@ -278,7 +278,7 @@ START_TEST(endless_fragments)
     uint64_t start = method_of_fragments(mock, heap);
     struct hostile hostile = open_hostile(mock);
     struct cdacq_block block;
-    ck_assert_int_eq(cdacq_session_get_code_block(hostile.session, start + 8, &block, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_code_block_at(hostile.session, start + 8, &block, NULL), CDACQ_OK);
     check(hostile.session, UNWIND_INFO, 0, &block, CDACQ_ERR_FUEL);
     check(hostile.session, FUNCLET_START, 0, &block, CDACQ_ERR_FUEL);
     check(hostile.session, IS_FUNCLET, 0, &block, CDACQ_ERR_FUEL);
@@ -310,7 +310,7 @@ START_TEST(many_clauses)
     struct hostile hostile = open_hostile(mock);
     struct cdacq_block block;
     struct clause_cost cost = {.session = hostile.session};
-    ck_assert_int_eq(cdacq_session_get_code_block(hostile.session, start + 44, &block, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_code_block_at(hostile.session, start + 44, &block, NULL), CDACQ_OK);
     check(hostile.session, IS_FUNCLET, 0, &block, CDACQ_OK);
     check(hostile.session, IS_FILTER_FUNCLET, 0, &block, CDACQ_ERR_FUEL);
     ck_assert_int_eq(cdacq_block_visit_exception_clauses(&block, hostile.session, note_clause, &cost, NULL), CDACQ_OK);
@@ -354,7 +354,7 @@ static void note_costs(struct cdacq_target *target, uint64_t ip, uint32_t *most)
         ask(session, question, ip, &block, &cost);
         most[question] = MAX(most[question], cost);
         if (question == CODE_BLOCK)
-            has_block = cdacq_session_get_code_block(session, ip, &block, NULL) == CDACQ_OK;
+            has_block = cdacq_session_code_block_at(session, ip, &block, NULL) == CDACQ_OK;
     }
     cdacq_session_destroy(session);
 }

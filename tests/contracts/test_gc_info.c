@@ -77,9 +77,9 @@ static void encode(struct bits *bits, const struct rule *rule, unsigned version,
 static uint32_t decode(const struct bits *bits, unsigned version)
 {
     mock_write(f.mock, f.base + 3, bits->bytes, sizeof bits->bytes);
-    reader_begin(&f.reader.raw, FUEL_LOOKUP);
+    reader_begin(&f.reader, FUEL_LOOKUP);
     uint32_t length = gc_info_code_length(&f.reader, f.base + 3, version);
-    ck_assert(!reader_failed(&f.reader.raw));
+    ck_assert(!reader_failed(&f.reader));
     return length;
 }
 
@@ -88,7 +88,7 @@ START_TEST(lengths)
     setup(_i);
     struct rule rule = rule_of(_i);
     struct bits bits;
-    for (unsigned version = 2; version <= 4; version++)
+    for (unsigned version = 2; version <= 5; version++)
         for (unsigned fat = 0; fat < 2; fat++)
             for (unsigned shift = 0; shift < 32; shift++)
                 for (int delta = -1; delta <= 1; delta++)
@@ -114,7 +114,7 @@ START_TEST(too_long)
     encode(&bits, &rule, 4, true, UINT64_C(0x1ffffffff) * rule.unit, 0);
     ck_assert_uint_eq(decode(&bits, 4), 0);
     memset(&bits, 0xff, sizeof bits);
-    for (unsigned version = 2; version <= 4; version++)
+    for (unsigned version = 2; version <= 5; version++)
         ck_assert_uint_eq(decode(&bits, version), 0);
     teardown();
 }
@@ -129,7 +129,7 @@ START_TEST(versions_that_are_none)
     ck_assert_uint_eq(decode(&bits, 4), 64);
     ck_assert_uint_eq(decode(&bits, 0), 0);
     ck_assert_uint_eq(decode(&bits, 1), 0);
-    ck_assert_uint_eq(decode(&bits, 5), 0);
+    ck_assert_uint_eq(decode(&bits, 6), 0);
     ck_assert_uint_eq(decode(&bits, UINT32_MAX), 0);
     teardown();
 }
@@ -171,7 +171,7 @@ START_TEST(missing_memory)
     mock_write(f.mock, f.base + UNWIND_ROOM - 2, "\xff\xff", 2);
     ck_assert_uint_eq(gc_info_code_length(&f.reader, f.base + UNWIND_ROOM - 2, 4), 0);
     ck_assert_uint_eq(gc_info_code_length(&f.reader, UINT64_MAX - 3, 4), 0);
-    ck_assert(!reader_failed(&f.reader.raw));
+    ck_assert(!reader_failed(&f.reader));
     f.layout.architecture = ARCHITECTURE_UNKNOWN;
     ck_assert_uint_eq(gc_info_code_length(&f.reader, f.base, 4), 0);
     teardown();
@@ -253,16 +253,16 @@ START_TEST(safe_points_and_ranges)
     setup(_i);
     unsigned unit = rule_of(_i).unit;
     const struct gc_encoding *encoding = gc_encoding_of((enum architecture)_i);
-    for (unsigned version = 2; version <= 4; version++)
+    for (unsigned version = 2; version <= 5; version++)
         for (int fat = 0; fat < 2; fat++) {
             struct bits bits;
             encode_safety(&bits, _i, version, fat);
             mock_write(f.mock, f.base, bits.bytes, sizeof bits.bytes);
             for (uint32_t offset = 0; offset < SAFETY_UNITS * unit; offset++) {
-                struct gc_bits stream = {.reader = &f.reader.raw, .base = f.base};
+                struct gc_bits stream = {.reader = &f.reader, .base = f.base};
                 struct gc_header header;
                 struct gc_place place;
-                reader_begin(&f.reader.raw, FUEL_LOOKUP);
+                reader_begin(&f.reader, FUEL_LOOKUP);
                 ck_assert(gc_header_read(&stream, encoding, version, &header));
                 ck_assert(gc_header_locate(&stream, encoding, &header, offset, offset, &place));
                 ck_assert_uint_eq(header.code_length, SAFETY_UNITS * unit);
@@ -287,26 +287,26 @@ START_TEST(damaged_headers)
     const struct gc_encoding *encoding = gc_encoding_of((enum architecture)_i);
     for (unsigned at = 0; at < 40 * 8; at++) {
         struct bits bits;
-        struct gc_bits stream = {.reader = &f.reader.raw, .base = f.base};
+        struct gc_bits stream = {.reader = &f.reader, .base = f.base};
         struct gc_header header;
         struct gc_place place;
         encode_safety(&bits, _i, 4, true);
         bits.bytes[at / 8] ^= (uint8_t)(1 << at % 8);
         mock_write(f.mock, f.base, bits.bytes, sizeof bits.bytes);
-        reader_begin(&f.reader.raw, FUEL_LOOKUP);
+        reader_begin(&f.reader, FUEL_LOOKUP);
         if (gc_header_read(&stream, encoding, 4, &header) &&
             gc_header_locate(&stream, encoding, &header, 8, 8, &place)) {
             ck_assert_uint_le(place.point, header.point_count);
             ck_assert_uint_le(place.range_total, header.code_length);
         } else {
             struct cdacq_error error;
-            ck_assert_int_eq(reader_status(&f.reader.raw, &error), CDACQ_ERR_CORRUPT);
+            ck_assert_int_eq(reader_status(&f.reader, &error), CDACQ_ERR_CORRUPT);
         }
     }
     for (unsigned version = 0; version < 2; version++) {
-        struct gc_bits stream = {.reader = &f.reader.raw, .base = f.base};
+        struct gc_bits stream = {.reader = &f.reader, .base = f.base};
         struct gc_header header;
-        reader_begin(&f.reader.raw, FUEL_LOOKUP);
+        reader_begin(&f.reader, FUEL_LOOKUP);
         ck_assert(!gc_header_read(&stream, encoding, version, &header));
     }
     teardown();
@@ -318,20 +318,21 @@ START_TEST(versions_of_images)
     static const struct {
         unsigned major, minor, version;
     } rows[] = {
-        {0, 0, 0},  {5, 4, 0},  {8, 1, 0},  {9, 0, 2},  {9, 1, 2}, /* .NET 8 */
-        {9, 2, 3},  {9, 3, 3},  {10, 0, 3}, {10, 1, 3},            /* .NET 9 */
-        {11, 0, 4}, {12, 0, 4}, {14, 0, 4}, {15, 0, 4}, {16, 0, 4} /* .NET 10 */
+        {0, 0, 0},  {5, 4, 0},  {8, 1, 0},  {9, 0, 2},  {9, 1, 2},  /* .NET 8 */
+        {9, 2, 3},  {9, 3, 3},  {10, 0, 3}, {10, 1, 3},             /* .NET 9 */
+        {11, 0, 4}, {12, 0, 4}, {14, 0, 4}, {15, 0, 4}, {16, 0, 4}, /* .NET 10 */
+        {17, 0, 4}, {20, 0, 4}, {21, 0, 5}, {26, 0, 5}, {26, 1, 5}, /* .NET 11 */
     };
     struct layout layout = {0};
     layout.globals[G_GCInfoVersion] = 7;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         ck_assert_uint_eq(gc_info_version_of_r2r(&layout, rows[i].major, rows[i].minor), rows[i].version);
     /* Newer images have the version of their runtime. */
-    ck_assert_uint_eq(gc_info_version_of_r2r(&layout, 17, 0), 7);
+    ck_assert_uint_eq(gc_info_version_of_r2r(&layout, 27, 0), 7);
     ck_assert_uint_eq(gc_info_version_of_r2r(&layout, UINT16_MAX, UINT16_MAX), 7);
     ck_assert_uint_eq(gc_info_version_of_jit(&layout), 7);
     layout.globals[G_GCInfoVersion] = 0;
-    ck_assert_uint_eq(gc_info_version_of_r2r(&layout, 17, 0), 0);
+    ck_assert_uint_eq(gc_info_version_of_r2r(&layout, 27, 0), 0);
     ck_assert_uint_eq(gc_info_version_of_jit(&layout), 0);
 }
 END_TEST

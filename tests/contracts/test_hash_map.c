@@ -25,17 +25,17 @@ static void close_fixture(struct fixture *fixture)
 
 static uint64_t find(const struct fixture *fixture, uint64_t key)
 {
-    struct field_reader reader = mock_reader(fixture->target);
+    struct reader reader = mock_reader(fixture->target);
     uint64_t value = hash_map_find(&reader, fixture->map, key);
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_OK);
     return value;
 }
 
 static uint64_t find_pointer(const struct fixture *fixture, uint64_t key)
 {
-    struct field_reader reader = mock_reader(fixture->target);
+    struct reader reader = mock_reader(fixture->target);
     uint64_t value = ptr_hash_map_find(&reader, fixture->map, key);
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_OK);
     return value;
 }
 
@@ -197,10 +197,10 @@ START_TEST(bounded)
     for (uint64_t key = 0x1000; mock_hash_map_insert(f.mock, f.map, key, 7) || key < 0x4000; key += 4)
         ;
     f.target = mock_publish_and_open(f.mock);
-    struct field_reader reader = mock_reader(f.target);
+    struct reader reader = mock_reader(f.target);
     ck_assert_uint_eq(hash_map_find(&reader, f.map, 0x77777777), HASH_MAP_NOT_FOUND);
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
-    ck_assert_uint_le(FUEL_LOOKUP - reader_fuel(&reader.raw), 2 + 101 * 6);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_OK);
+    ck_assert_uint_le(FUEL_LOOKUP - reader_fuel(&reader), 2 + 101 * 6);
     close_fixture(&f);
 }
 END_TEST
@@ -212,18 +212,18 @@ START_TEST(damage)
         struct fixture f = fixture(_i, 8, 5);
         mock_global(f.mock, "HashMapSlotsPerBucket", slots[i]);
         f.target = mock_publish_and_open(f.mock);
-        struct field_reader reader = mock_reader(f.target);
+        struct reader reader = mock_reader(f.target);
         ck_assert_uint_eq(hash_map_find(&reader, f.map, 0x100), HASH_MAP_NOT_FOUND);
-        ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_CORRUPT);
+        ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_CORRUPT);
         close_fixture(&f);
     }
     struct fixture f = fixture(_i, 9, 5);
     uint64_t buckets = mock_get(f.mock, f.map, "HashMap.Buckets");
     mock_unmap(f.mock, buckets + mock_size_of(f.mock, "Bucket"), 5 * mock_size_of(f.mock, "Bucket"));
     f.target = mock_publish_and_open(f.mock);
-    struct field_reader reader = mock_reader(f.target);
+    struct reader reader = mock_reader(f.target);
     ck_assert_uint_eq(ptr_hash_map_find(&reader, f.map, 0x100), 0);
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_MEMORY);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_MEMORY);
     close_fixture(&f);
 }
 END_TEST

@@ -81,6 +81,25 @@ START_TEST(one_pair)
 }
 END_TEST
 
+/*
+ * Pairs whose hot functions were exchanged, so that each would be another method's: those between which the order
+ * fails.
+ */
+START_TEST(exchanged)
+{
+    static const uint32_t numbers[] = {5, 2, 6, 0, 8, 3, 9, 4};
+    struct fixture f;
+    fixture(&f, _i, numbers, 8, 10);
+    ck_assert_uint_eq(hot_of(&f, 5), UINT32_MAX);
+    ck_assert_uint_eq(hot_of(&f, 6), UINT32_MAX);
+    ck_assert_uint_eq(hot_of(&f, 7), UINT32_MAX);
+    ck_assert_uint_eq(hot_of(&f, 9), 4);
+    assert_cold(&f, 0, 0, 0);
+    assert_cold(&f, 2, 0, 0);
+    assert_cold(&f, 4, 9, 10);
+}
+END_TEST
+
 /* Random maps, compared with a plain list of owners. */
 START_TEST(random_maps)
 {
@@ -145,6 +164,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, empty, 0, 2);
     tcase_add_loop_test(tcase, pairs, 0, 2);
     tcase_add_loop_test(tcase, one_pair, 0, 2);
+    tcase_add_loop_test(tcase, exchanged, 0, 2);
     tcase_add_loop_test(tcase, random_maps, 0, 2);
     tcase_add_loop_test(tcase, malformed, 0, 2);
     suite_add_tcase(suite, tcase);

@@ -1,4 +1,4 @@
-/* Whether the runtime's maps of a Module show that metadata is that of another assembly. */
+/* What the runtime's maps of a Module hold, and whether they show that metadata is that of another assembly. */
 #include "contracts/lookup_map.h"
 
 #include <stdio.h>
@@ -36,9 +36,9 @@ static uint64_t put_module(struct mock *mock, const uint32_t *counts)
 static bool differ(struct cdacq_target *target, uint64_t module, const struct metadata *metadata,
                    struct lookup_map_difference *ret)
 {
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     bool differs = lookup_maps_differ(&reader, module, metadata, ret);
-    ck_assert(!reader_failed(&reader.raw));
+    ck_assert(!reader_failed(&reader));
     return differs;
 }
 
@@ -79,11 +79,76 @@ START_TEST(maps_have_a_place_more_than_rows)
 }
 END_TEST
 
+/* A map with a place more than `count`, each of which has its row's number times 16, and the flag 2. */
+static void put_places(struct mock *mock, int arch, uint64_t map, uint32_t first, uint32_t count, uint64_t next)
+{
+    unsigned word = arch & 1 ? 8 : 4;
+    uint64_t places = mock_alloc(mock, (uint64_t)count * word, 8);
+    for (uint32_t i = 0; i < count; i++)
+        mock_write_uint(mock, places + (uint64_t)i * word, word, (first + i) * 16 | 2);
+    mock_set(mock, map, "ModuleLookupMap.TableData", places);
+    mock_set(mock, map, "ModuleLookupMap.Count", count);
+    mock_set(mock, map, "ModuleLookupMap.Next", next);
+    mock_set(mock, map, "ModuleLookupMap.SupportedFlagsMask", 3);
+}
+
+/* A map that has grown is a list of parts. */
+START_TEST(elements)
+{
+    static const uint32_t rids[] = {0, 1, 4, 5, 11, 12, 99};
+    struct mock *mock = mock_of_arch(_i, 5);
+    uint64_t module = mock_module(mock, &(struct mock_module_options){0});
+    uint64_t map = module + mock_offset_of(mock, "Module.MethodDefToDescMap"),
+             later = mock_new(mock, "ModuleLookupMap", 0);
+    put_places(mock, _i, later, 5, 7, 0);
+    put_places(mock, _i, map, 0, 5, later);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct reader reader = mock_reader(target);
+    for (size_t i = 0; i < ARRAY_SIZE(rids); i++)
+        ck_assert_uint_eq(lookup_map_element(&reader, module, F_Module_MethodDefToDescMap, rids[i]),
+                          rids[i] < 12 ? rids[i] * 16 : 0);
+    ck_assert(!reader_failed(&reader));
+    mock_set(mock, later, "ModuleLookupMap.Next", map); /* a cycle ends */
+    (void)lookup_map_element(&reader, module, F_Module_MethodDefToDescMap, 0x12345678);
+    mock_set(mock, later, "ModuleLookupMap.TableData", 0x10);
+    reader = mock_reader(target);
+    ck_assert_uint_eq(lookup_map_element(&reader, module, F_Module_MethodDefToDescMap, 4), 64);
+    ck_assert(!reader_failed(&reader));
+    ck_assert_uint_eq(lookup_map_element(&reader, module, F_Module_MethodDefToDescMap, 5), 0);
+    ck_assert(reader_failed(&reader));
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* The places, or the map itself. */
+START_TEST(elements_that_are_not_described)
+{
+    bool of_places = _i < ARCH_COUNT;
+    int arch = _i % ARCH_COUNT;
+    struct metadata metadata = {0};
+    struct lookup_map_difference difference;
+    struct mock *mock = mock_of_arch(arch, 6);
+    uint64_t module = mock_module(mock, &(struct mock_module_options){0});
+    put_places(mock, arch, module + mock_offset_of(mock, "Module.MethodDefToDescMap"), 0, 5, 0);
+    mock_hide(mock, of_places ? "ModuleLookupMap.TableData" : "Module.MethodDefToDescMap");
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    struct reader reader = mock_reader(target);
+    ck_assert_uint_eq(lookup_map_element(&reader, module, F_Module_MethodDefToDescMap, 1), 0);
+    ck_assert_int_eq(lookup_maps_differ(&reader, module, &metadata, &difference), of_places);
+    ck_assert(!reader_failed(&reader));
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("lookup_map");
     TCase *tcase = tcase_create("lookup_map");
     tcase_add_loop_test(tcase, maps_have_a_place_more_than_rows, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, elements, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, elements_that_are_not_described, 0, 2 * ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -7,6 +7,7 @@
 #include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_name.h"
 #include "tests/support/check_main.h"
+#include "tests/support/il_versions.h"
 #include "tests/support/metadata_writer.h"
 #include "tests/support/mock_support.h"
 
@@ -423,6 +424,44 @@ static uint64_t find_in_image(struct mock *mock, uint64_t base, const char *stri
     ck_abort_msg("there is no %s", string);
 }
 
+/* "NAME<NAME<... int ...>>", with other words for each. */
+static void nest(char *to, unsigned depth, const char *open, const char *innermost, const char *close)
+{
+    *to = '\0';
+    for (unsigned i = 0; i < depth; i++)
+        to = stpcpy(to, open);
+    to = stpcpy(to, innermost);
+    for (unsigned i = 0; i < depth; i++)
+        to = stpcpy(to, close);
+}
+
+/* Only the length of a name is bounded, and the stack of the thread. */
+START_TEST(deep_arguments)
+{
+    enum { DEPTH = 300 };
+    static char nested[DEPTH * 32], expected[3 * DEPTH * 32];
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t argument = process.int32;
+    for (unsigned i = 0; i < DEPTH; i++)
+        argument = mock_generic_method_table(mock, process.module, OUTER, &argument, 1);
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &argument, 1);
+    uint64_t ip = add_code(&process, mock_method_descs(mock, table, PLAIN, 1, NULL));
+    nest(nested, DEPTH, "Ns.Outer<", "int", ">");
+    snprintf(expected, sizeof expected, "Ns.Outer<%s>.In+ner.Plain(%s)", nested, nested);
+    check_name(&process, CDACQ_NAMES_CSHARP, ip, expected);
+    nest(nested, DEPTH, "Ns.Outer`1[", "System.Int32", "]");
+    snprintf(expected, sizeof expected, "void [Own] Ns.Outer`1+In\\+ner[%s]::Plain(!0)", nested);
+    check_name(&process, CDACQ_NAMES_IL, ip, expected);
+    nest(nested, DEPTH, "Ns.Outer`1[[", "System.Int32", ", Own]]");
+    size_t length = (size_t)snprintf(expected, sizeof expected, "Ns.Outer`1+In\\+ner[[%s, Own]].Plain(", nested);
+    nest(nested, DEPTH, "Ns.Outer`1<", "Int32", ">");
+    snprintf(expected + length, sizeof expected - length, "%s)", nested);
+    check_name(&process, CDACQ_NAMES_SOS, ip, expected);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* Of the modules that a name needs, the message names the one that is missing, in whole or in part. */
 START_TEST(the_module_that_is_missing_is_named)
 {
@@ -497,20 +536,20 @@ START_TEST(the_layer_above_finds_the_files)
     struct asked asked = {.path = "/else/where.dll", .bases = {0x10, base, base}};
     struct module_files files = {.path_at = path_at, .next_assembly = next_assembly, .context = &asked};
     struct module_cache cache;
-    module_cache_init(&cache, &session->reader, files);
-    reader_begin(&session->reader.raw, FUEL_NAME);
+    module_cache_init(&cache, &session->resolver.reader, files);
+    reader_begin(&session->resolver.reader, FUEL_NAME);
     struct module *module = module_cache_get(&cache, process.module);
     ck_assert(module && module->status == CDACQ_OK);
     ck_assert_str_eq(module->path, "/else/where.dll");
     ck_assert_uint_eq(asked.address, base);
     ck_assert_ptr_eq(module_cache_get(&cache, process.module), module);
     ck_assert_uint_eq(asked.paths, 1); /* once for each module */
-    ck_assert_uint_eq(reader_fuel(&session->reader.raw), FUEL_NAME - MODULE_COST);
+    ck_assert_uint_eq(reader_fuel(&session->resolver.reader), FUEL_NAME - MODULE_COST);
     /* Neither is the assembly of this MVID; the message names the one that cannot be read. */
     ck_assert_ptr_null(module_cache_find_assembly(&cache, "Own", 3, (const uint8_t[16]){1}));
     ck_assert_uint_eq(asked.positions, ARRAY_SIZE(asked.bases));
     ck_assert(cache.failed && cache.failed->base == 0x10);
-    ck_assert(!reader_failed(&session->reader.raw)); /* the module failed, the task did not */
+    ck_assert(!reader_failed(&session->resolver.reader)); /* the module failed, the task did not */
     module_cache_deinit(&cache);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
@@ -604,12 +643,12 @@ START_TEST(names_leave_no_failure)
     struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
     struct cdacq_session *session = mock_session(target);
     const struct method_namer namer = {
-        .cache = &session->modules, .spelling = &name_spelling_stack_trace, .runtime_types = true};
+        .cache = &session->resolver.modules, .spelling = &name_spelling_stack_trace, .runtime_types = true};
     struct method_name name = {0};
-    reader_begin(&session->reader.raw, FUEL_NAME);
+    reader_begin(&session->resolver.reader, FUEL_NAME);
     method_name_of_desc(&namer, desc, &name);
     ck_assert_str_eq(name.text.data, ".Dyn(...)");
-    ck_assert(!reader_failed(&session->reader.raw));
+    ck_assert(!reader_failed(&session->resolver.reader));
     text_deinit(&name.text);
     cdacq_session_destroy(session);
     cdacq_target_close(target);
@@ -699,16 +738,101 @@ START_TEST(versions_of_il)
     struct mock *mock = process.mock;
     uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
     uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), first = add_code(&process, desc);
-    uint64_t second = add_code(&process, desc);
+    uint64_t second = add_code(&process, desc), bare = mock_method_descs(mock, table, PLAIN, 1, NULL);
     mock_code_version(mock, desc, second, 1);
     uint64_t state = mock_get(mock, mock_get(mock, desc, "MethodDesc.CodeData"), "MethodDescCodeData.VersioningState");
     uint64_t node = mock_get(mock, state, "MethodDescVersioningState.NativeCodeVersionNode");
     mock_set(mock, node, "NativeCodeVersionNode.ILVersionId", 3);
     struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     ck_assert_uint_eq(code_versions_il_version(&reader, desc, first), 0);
     ck_assert_uint_eq(code_versions_il_version(&reader, desc, second), 3);
-    ck_assert(!reader_failed(&reader.raw));
+    ck_assert_uint_eq(code_versions_il_version(&reader, bare, second), 0); /* a method without versions */
+    ck_assert(!reader_failed(&reader));
+    mock_set(mock, node, "NativeCodeVersionNode.Next", node);
+    ck_assert_uint_eq(code_versions_il_version(&reader, desc, first), 0);
+    ck_assert(reader_failed(&reader)); /* the list does not end */
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* Hot reload has edited methods 1 and 2; a profiler has replaced the IL of 2 and 3; 4 and 5 are as they were. */
+START_TEST(edited_methods)
+{
+    enum { COUNT = 5, PLACES = COUNT + 1, MISSING = 0x10 };
+    static const bool edited[PLACES] = {false, true, true, false, false, false};
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    const uint64_t lists[PLACES] = {0, il_version_put(mock, IL_VERSION_EDIT, il_version_put(mock, IL_VERSION_EDIT, 0)),
+                                    il_version_put(mock, IL_VERSION_REJIT, il_version_put(mock, IL_VERSION_EDIT, 0)),
+                                    il_version_put(mock, IL_VERSION_REJIT, 0)};
+    unsigned word = mock_pointer_size(mock);
+    uint64_t places = il_versions_put(mock, process.module, lists, PLACES);
+    uint64_t assembly = mock_get(mock, process.module, "Module.PEAssembly");
+    mock_set(mock, assembly, "PEAssembly.MDImportIsRW", 1);
+    struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
+    struct reader reader = mock_reader(target);
+    for (uint32_t i = 0; i < PLACES; i++)
+        ck_assert_int_eq(code_versions_is_edited(&reader, process.module, 0x06000000 | i), edited[i]);
+    ck_assert(!code_versions_is_edited(&reader, process.module, 0x06000000 | PLACES));
+    ck_assert(!code_versions_is_edited(&reader, 0, 0x06000001));
+    ck_assert(!reader_failed(&reader));
+    /* Without metadata of the runtime's own, nothing was edited, whatever a core has of the versions. */
+    mock_write_uint(mock, places + COUNT * word, word, MISSING);
+    mock_set(mock, assembly, "PEAssembly.MDImportIsRW", 0);
+    ck_assert(!code_versions_is_edited(&reader, process.module, 0x06000001));
+    ck_assert(!code_versions_is_edited(&reader, process.module, 0x06000000 | COUNT));
+    ck_assert(!reader_failed(&reader));
+    mock_set(mock, assembly, "PEAssembly.MDImportIsRW", 1);
+    ck_assert(code_versions_is_edited(&reader, process.module, 0x06000000 | COUNT));
+    ck_assert(reader_failed(&reader));
+    reader = mock_reader(target);
+    mock_set(mock, lists[3], "ILCodeVersionNode.Next", lists[3]);
+    ck_assert(code_versions_is_edited(&reader, process.module, 0x06000003)); /* the list does not end */
+    ck_assert(reader_failed(&reader));
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
+/* An assembly that forbids optimization: the tier of code that no tier can replace says nothing of it. */
+START_TEST(tiers_without_optimization)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), fixed = add_code(&process, desc);
+    uint64_t tiered = add_code(&process, desc);
+    mock_code_version(mock, desc, fixed, 3);
+    mock_code_version(mock, desc, tiered, 1);
+    check_tier(&process, fixed, "Optimized");
+    mock_set(mock, process.module, "Module.Flags", mock_get(mock, process.module, "Module.Flags") ^ 0x800);
+    check_tier(&process, fixed, NULL);
+    check_tier(&process, tiered, "Tier1");
+    mock_destroy(mock);
+}
+END_TEST
+
+/* A runtime that says neither whether a module forbids optimization nor which IL a version has, as .NET 8. */
+START_TEST(versions_that_are_not_described)
+{
+    struct process process = make_process(_i);
+    struct mock *mock = process.mock;
+    uint64_t table = mock_generic_method_table(mock, process.module, INNER, &process.int32, 1);
+    uint64_t desc = mock_method_descs(mock, table, PLAIN, 1, NULL), code = add_code(&process, desc);
+    mock_code_version(mock, desc, code, 3);
+    uint64_t state = mock_get(mock, mock_get(mock, desc, "MethodDesc.CodeData"), "MethodDescCodeData.VersioningState");
+    uint64_t node = mock_get(mock, state, "MethodDescVersioningState.NativeCodeVersionNode");
+    mock_set(mock, node, "NativeCodeVersionNode.ILVersionId", 3);
+    mock_set(mock, process.module, "Module.Flags", 0);
+    mock_hide(mock, "Module.Flags");
+    mock_hide(mock, "NativeCodeVersionNode.ILVersionId");
+    check_tier(&process, code, "Optimized");
+    struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
+    struct reader reader = mock_reader(target);
+    ck_assert_uint_eq(code_versions_il_version(&reader, desc, code), 0);
+    ck_assert(!reader_failed(&reader));
     cdacq_target_close(target);
     mock_destroy(mock);
 }
@@ -719,6 +843,7 @@ static Suite *suite(void)
     Suite *s = suite_create("method_name");
     TCase *t = tcase_create("method_name");
     tcase_add_loop_test(t, type_arguments, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, deep_arguments, 0, ARCH_COUNT);
     tcase_add_loop_test(t, arguments_of_arguments, 0, ARCH_COUNT);
     tcase_add_loop_test(t, arguments_of_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(t, arguments_in_csharp, 0, ARCH_COUNT);
@@ -737,6 +862,9 @@ static Suite *suite(void)
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers_that_are_not_published, 0, ARCH_COUNT);
     tcase_add_loop_test(t, versions_of_il, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, edited_methods, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, tiers_without_optimization, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, versions_that_are_not_described, 0, ARCH_COUNT);
     suite_add_tcase(s, t);
     return s;
 }

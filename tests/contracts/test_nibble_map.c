@@ -51,10 +51,10 @@ static void close_fixture(struct fixture *fixture)
 static uint64_t find_status(const struct fixture *fixture, uint64_t offset, enum cdacq_status *ret)
 {
     struct nibble_map map = {base, fixture->header_map};
-    struct field_reader reader = mock_reader(fixture->target);
-    uint64_t start = fixture->version->find(&reader.raw, &map, base + offset);
-    *ret = reader_failure(&reader.raw).status;
-    if (FUEL_LOOKUP - reader_fuel(&reader.raw) > (fixture->version == &nibble_map_constant ? 2 : 2 * UNITS))
+    struct reader reader = mock_reader(fixture->target);
+    uint64_t start = fixture->version->find(&reader, &map, base + offset);
+    *ret = reader_failure(&reader).status;
+    if (FUEL_LOOKUP - reader_fuel(&reader) > (fixture->version == &nibble_map_constant ? 2 : 2 * UNITS))
         ck_abort_msg("more units were read than the format takes");
     return start;
 }
@@ -290,9 +290,9 @@ static void check_blocks(const struct fixture *f, const struct block *blocks, si
 static void check_listing(const struct fixture *f, const struct block *blocks, size_t count)
 {
     struct nibble_map map = {base, f->header_map};
-    struct field_reader reader = mock_reader(f->target);
+    struct reader reader = mock_reader(f->target);
     struct collected all = {.limit = BLOCKS + 1}, some = {.limit = 2}, part = {.limit = BLOCKS + 1};
-    ck_assert(nibble_map_each(&reader.raw, f->version, &map, base, base + UNITS * 256, collect, &all));
+    ck_assert(nibble_map_each(&reader, f->version, &map, base, base + UNITS * 256, collect, &all));
     ck_assert_uint_eq(all.count, count);
     for (size_t i = 0; i < count; i++) {
         uint64_t next = i + 1 < count ? blocks[i + 1].begin : UNITS * 256;
@@ -302,10 +302,10 @@ static void check_listing(const struct fixture *f, const struct block *blocks, s
         for (uint64_t offset = blocks[i].begin; offset < next; offset++)
             ck_assert_int_eq(find(f, offset), offset < all.reaches[i] ? (int64_t)blocks[i].begin : -1);
     }
-    ck_assert(!nibble_map_each(&reader.raw, f->version, &map, base, base + UNITS * 256, collect, &some));
+    ck_assert(!nibble_map_each(&reader, f->version, &map, base, base + UNITS * 256, collect, &some));
     ck_assert_uint_eq(some.count, 2);
     /* A part of the map: from the second start up to, but not including, the last but one. */
-    ck_assert(nibble_map_each(&reader.raw, f->version, &map, base + blocks[1].begin, base + blocks[count - 2].begin,
+    ck_assert(nibble_map_each(&reader, f->version, &map, base + blocks[1].begin, base + blocks[count - 2].begin,
                               collect, &part));
     ck_assert_uint_eq(part.count, count - 3);
     ck_assert_uint_eq(part.starts[0], blocks[1].begin);
@@ -371,12 +371,11 @@ START_TEST(too_large)
     struct nibble_map map = {base, f.header_map};
     struct collected all = {.limit = BLOCKS};
     open_fixture(&f);
-    struct field_reader reader = mock_reader(f.target);
-    ck_assert(nibble_map_each(&reader.raw, &nibble_map_constant, &map, base, base, collect, &all));
-    ck_assert(nibble_map_each(&reader.raw, &nibble_map_constant, &map, base - 8, base + 8, collect, &all));
-    ck_assert(
-        !nibble_map_each(&reader.raw, &nibble_map_constant, &map, base, base + (UINT64_C(1) << 40), collect, &all));
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_CORRUPT);
+    struct reader reader = mock_reader(f.target);
+    ck_assert(nibble_map_each(&reader, &nibble_map_constant, &map, base, base, collect, &all));
+    ck_assert(nibble_map_each(&reader, &nibble_map_constant, &map, base - 8, base + 8, collect, &all));
+    ck_assert(!nibble_map_each(&reader, &nibble_map_constant, &map, base, base + (UINT64_C(1) << 40), collect, &all));
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_CORRUPT);
     ck_assert_uint_eq(all.count, 0);
     close_fixture(&f);
 }

@@ -464,19 +464,19 @@ START_TEST(precodes_in_a_cycle)
     data = mock_precode_data(mock, buffer);
     mock_set(mock, data, "StubPrecodeData.SecretParam", data);
     struct cdacq_target *target = mock_publish_and_open(mock);
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     uint64_t entries[] = {interpreter, buffer, stub}, method_desc;
     for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
-        reader_begin(&reader.raw, FUEL_LOOKUP);
+        reader_begin(&reader, FUEL_LOOKUP);
         execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc);
-        ck_assert_int_ne(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
-        ck_assert_uint_gt(reader_fuel(&reader.raw), FUEL_LOOKUP - READS);
+        ck_assert_int_ne(reader_failure(&reader).status, CDACQ_ERR_FUEL);
+        ck_assert_uint_gt(reader_fuel(&reader), FUEL_LOOKUP - READS);
         /* And no longer than the fuel lasts. */
         for (uint32_t fuel = 0; fuel < 300; fuel += 7) {
-            reader_begin(&reader.raw, fuel);
+            reader_begin(&reader, fuel);
             if (execution_manager_entry_method_desc(&target->manager, &reader, entries[i], &method_desc))
                 break;
-            ck_assert_uint_le(reader_fuel(&reader.raw), fuel);
+            ck_assert_uint_le(reader_fuel(&reader), fuel);
         }
     }
     cdacq_target_close(target);
@@ -702,7 +702,7 @@ START_TEST(interpreted_methods)
         struct cdacq_method method = {.size = sizeof method};
         check_entry(session, &(struct entry){entry, 0x1238});
         check_entry(session, &(struct entry){start, 0x1238});
-        ck_assert_int_eq(cdacq_session_get_code_block(session, entry, &block, NULL), CDACQ_NOT_MANAGED);
+        ck_assert_int_eq(cdacq_session_code_block_at(session, entry, &block, NULL), CDACQ_NOT_MANAGED);
         check_stub(session, entry, CDACQ_CODE_STUB_PRECODE);
         for (uint64_t ip = start; ip < start + 320; ip++) {
             enum cdacq_status status = cdacq_session_method_at(session, ip, &method, NULL);
@@ -926,6 +926,37 @@ START_TEST(stubs_outside_of_the_map)
 }
 END_TEST
 
+/* Since .NET 11, the write barrier is an AuxiliarySymbol. */
+START_TEST(barriers_by_their_symbol)
+{
+    struct mock *mock = mock_of_version(_i, 3, MOCK_NET_11);
+    uint64_t barriers = stub_memory(mock, 0x1000, 0x10c), count = mock_alloc(mock, 4, 4),
+             name = mock_alloc(mock, 17, 1);
+    uint64_t symbol = mock_new(mock, "AuxiliarySymbolInfo", 0);
+    mock_write(mock, name, "JIT_WriteBarrier", 17);
+    mock_set(mock, symbol, "AuxiliarySymbolInfo.Name", name);
+    mock_set(mock, symbol, "AuxiliarySymbolInfo.Address", barriers + 0x40);
+    mock_write_uint(mock, count, 4, 1);
+    mock_global(mock, "AuxiliarySymbols", symbol);
+    mock_global(mock, "AuxiliarySymbolCount", count);
+    struct cdacq_target *target = mock_publish_and_open(mock);
+    check_stretch(target, (struct stretch){barriers, barriers + 0x110, CDACQ_CODE_COPIED_WRITE_BARRIERS});
+    uint64_t helper = target->runtimes.items[0].image.begin + 0x10;
+    cdacq_target_close(target);
+    mock_set(mock, symbol, "AuxiliarySymbolInfo.Address", helper); /* the runtime made no copies */
+    target = mock_open(mock, CARRIER_MEMORY, NULL);
+    struct cdacq_session *session = mock_session(target);
+    struct cdacq_method method = {.size = sizeof method};
+    ck_assert_int_eq(cdacq_session_method_at(session, helper, &method, NULL), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(method.answer, CDACQ_ANSWER_NONE);
+    ck_assert_int_eq(cdacq_session_method_at(session, barriers + 0x40, &method, NULL), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(method.answer, CDACQ_ANSWER_NONE);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
+}
+END_TEST
+
 /* Without a list, or with a helper that is in the runtime's image, there are no stubs, and all else is answered. */
 START_TEST(no_stubs_outside_of_the_map)
 {
@@ -983,6 +1014,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, kinds_of_stubs, 0, ARCH_COUNT * 2);
     tcase_add_loop_test(tcase, the_pre_stub, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, stubs_outside_of_the_map, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, barriers_by_their_symbol, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, no_stubs_outside_of_the_map, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, interpreted_methods, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, interpreted_methods_without_length, 0, ARCH_COUNT);

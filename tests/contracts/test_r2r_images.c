@@ -25,10 +25,12 @@ enum { IMAGE_MAX = 32 };
 static char *names[IMAGE_MAX]; /* without ".dll" */
 static int name_count;
 
+#define RID_OF_STUB UINT32_MAX /* a stub that continues an async method */
+
 /* A line of NAME.txt: a function, in the table's order. Addresses are RVAs. */
 struct function {
     uint32_t begin, length;
-    uint32_t method, hot_size, cold_begin, cold_size, rid; /* rid 0: an instance */
+    uint32_t method, hot_size, cold_begin, cold_size, rid; /* 0: an instance; RID_OF_STUB: no method at all */
     uint32_t funclet_begin, is_funclet, is_filter;
     uint32_t unwind, unwind_size;
     uint32_t gc_info, gc_version, debug_info;
@@ -191,7 +193,7 @@ static void check_block(struct loaded *image, const struct function *function, u
 
 /* ---- Walking: a look-up of one address ---- */
 
-static const struct r2r_image *image_of(struct loaded *image, struct field_reader *reader)
+static const struct r2r_image *image_of(struct loaded *image, struct reader *reader)
 {
     struct range_section section = {0};
     ck_assert(range_section_map_find(reader, image->target->manager.map, image->file.begin, &section));
@@ -202,7 +204,7 @@ static const struct r2r_image *image_of(struct loaded *image, struct field_reade
 
 /* What the public API does not report: the size of unwind data, and the contents of GC info. */
 static void check_unwind_and_gc(struct loaded *image, const struct function *function, uint32_t rva,
-                                const struct code_block *block, struct field_reader *reader)
+                                const struct code_block *block, struct reader *reader)
 {
     struct block_function place;
     uint32_t size = 0, version = 0;
@@ -215,18 +217,22 @@ static void check_unwind_and_gc(struct loaded *image, const struct function *fun
     expect(block->manager->gc_info(reader, block, &gc_info, &version), rva);
     expect(gc_info == base + function->gc_info && version == function->gc_version, rva);
     expect(gc_info_code_length(reader, gc_info, version) == function->hot_size + function->cold_size, rva);
-    expect(!reader_failed(&reader->raw), rva);
+    expect(!reader_failed(reader), rva);
 }
 
 static void check_walk(struct loaded *image, const struct function *function, uint32_t rva, void *context)
 {
-    struct field_reader *reader = context;
+    struct reader *reader = context;
     struct code_block block;
-    reader_begin(&reader->raw, FUEL_LOOKUP);
+    reader_begin(reader, FUEL_LOOKUP);
     expect(execution_manager_find(&image->target->manager, reader, image->file.begin + rva, &block), rva);
     check_block(image, function, rva, &block);
-    expect(block.entry_kind == (function->rid ? ENTRY_METHODDEF : ENTRY_INSTANCE), rva);
-    expect(!function->rid || block.entry == function->rid, rva);
+    bool is_stub = function->rid == RID_OF_STUB;
+    expect(block.entry_kind == (is_stub         ? ENTRY_RESUMPTION_STUB
+                                : function->rid ? ENTRY_METHODDEF
+                                                : ENTRY_INSTANCE),
+           rva);
+    expect(is_stub || !function->rid || block.entry == function->rid, rva);
     check_unwind_and_gc(image, function, rva, &block, reader);
 }
 
@@ -234,7 +240,7 @@ START_TEST(every_function_of_an_image)
 {
     struct loaded image = {0};
     load(&image, _i, false);
-    struct field_reader reader = mock_reader(image.target);
+    struct reader reader = mock_reader(image.target);
     each_address(&image, check_walk, &reader);
     unload(&image);
 }
@@ -281,7 +287,7 @@ static void check_contract(struct loaded *image, const struct function *function
     uint32_t number = (uint32_t)(function - image->functions), version;
     uint64_t base = image->file.begin, hot_size, cold_start, cold_size, address;
     bool is_funclet, is_filter, has_flag_byte;
-    expect(cdacq_session_get_code_block(session, base + rva, &block, &error) == CDACQ_OK, rva);
+    expect(cdacq_session_code_block_at(session, base + rva, &block, &error) == CDACQ_OK, rva);
     expect(cdacq_block_get_start_address(&block) == base + function->method, rva);
     expect(cdacq_block_get_relative_offset(&block) == offset_of(function, rva), rva);
     expect(cdacq_block_get_unwind_info_base_address(&block) == base, rva);
@@ -325,15 +331,15 @@ START_TEST(nothing_between_functions)
     struct code_block block;
     size_t gaps = 0;
     load(&image, _i, false);
-    struct field_reader reader = mock_reader(image.target);
+    struct reader reader = mock_reader(image.target);
     for (uint32_t i = 0; i < image.count; i++) {
         uint32_t end = image.functions[i].begin + image.functions[i].length;
         if (i + 1 < image.count && image.functions[i + 1].begin == end)
             continue;
-        reader_begin(&reader.raw, FUEL_LOOKUP);
+        reader_begin(&reader, FUEL_LOOKUP);
         bool found = execution_manager_find(&image.target->manager, &reader, image.file.begin + end, &block);
         expect(!found || block.kind == CDACQ_CODE_METHOD_CALL_THUNK, end);
-        expect(!reader_failed(&reader.raw), end);
+        expect(!reader_failed(&reader), end);
         gaps++;
     }
     ck_assert_uint_gt(gaps, 0);
@@ -345,9 +351,9 @@ END_TEST
 
 static void check_prepared(struct loaded *image, const struct function *function, uint32_t rva, void *context)
 {
-    struct field_reader *reader = context;
+    struct reader *reader = context;
     struct code_block block;
-    reader_begin(&reader->raw, FUEL_LOOKUP);
+    reader_begin(reader, FUEL_LOOKUP);
     expect(execution_manager_find(&image->target->manager, reader, image->file.begin + rva, &block), rva);
     check_block(image, function, rva, &block);
     expect(block.method_desc >= 0x10000, rva);
@@ -358,7 +364,7 @@ START_TEST(prepared_methods)
 {
     struct loaded image = {0};
     load(&image, _i, true);
-    struct field_reader reader = mock_reader(image.target);
+    struct reader reader = mock_reader(image.target);
     bool split = false;
     for (uint32_t i = 0; i < image.count; i++)
         split |= image.functions[i].cold_size != 0;
@@ -404,7 +410,8 @@ START_TEST(many_addresses)
         expect(method->code_size == function->hot_size && method->cold_size == function->cold_size, rva);
         expect(method->offset == offset_of(function, rva) && method->cold == is_cold(function), rva);
         expect(is_cold(function) || method->funclet_start == image.file.begin + function->funclet_begin, rva);
-        expect(!function->rid || method->token == (0x06000000 | function->rid), rva);
+        uint32_t rid = function->rid == RID_OF_STUB ? 0 : function->rid;
+        expect(!function->rid || method->token == (rid ? 0x06000000 | rid : 0), rva);
         if (!method->name)
             ck_abort_msg("at rva %#x: no name: %s", rva, method->error);
     }

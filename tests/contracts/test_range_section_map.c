@@ -18,9 +18,9 @@ static unsigned levels(int arch)
 
 static bool find(struct cdacq_target *target, uint64_t address, struct range_section *ret)
 {
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     bool found = range_section_map_find(&reader, target->manager.map, address, ret);
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_OK);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_OK);
     return found;
 }
 
@@ -47,7 +47,7 @@ START_TEST(no_sections)
     struct mock *mock = mock_of_arch(_i, 1);
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     assert_none(target, 0);
     assert_none(target, 0x12345678);
     assert_none(target, UINT64_MAX);
@@ -114,7 +114,7 @@ static void check_level(int arch, unsigned level)
         assert_found(target, begins[i] + random_below(&random, chunk), sections[i]);
     }
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 256);
     for (size_t i = 1; i < list.count; i++)
@@ -152,7 +152,7 @@ START_TEST(many_sections)
         assert_none(target, begins[i] - 1);
     }
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, COUNT);
     for (int i = 0; i < COUNT; i++)
@@ -217,7 +217,7 @@ START_TEST(deleted_sections)
     assert_none(target, 0x30003000);
     assert_found(target, 0x30008000, other);
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 2);
     ck_assert_uint_eq(list.items[0].address, new);
@@ -244,17 +244,17 @@ END_TEST
 
 /* ---- Maps that no runtime writes ---- */
 
-static uint32_t units_used(const struct field_reader *reader, uint32_t fuel)
+static uint32_t units_used(const struct reader *reader, uint32_t fuel)
 {
-    return fuel - reader_fuel(&reader->raw);
+    return fuel - reader_fuel(reader);
 }
 
 /* Lists the map. Returns the number of its sections, which are `sections` (in any order), and whole. */
 static void check_list(struct cdacq_target *target, const uint64_t *sections, size_t count, size_t left_out)
 {
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
-    reader_begin(&reader.raw, FUEL_INDEX);
+    struct reader reader = mock_reader(target);
+    reader_begin(&reader, FUEL_INDEX);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, count);
     ck_assert_uint_eq(list.left_out, left_out);
@@ -290,12 +290,12 @@ START_TEST(cycles_of_fragments)
         struct cdacq_target *target = mock_publish_and_open(mock);
         struct range_section found;
         struct cdacq_error error;
-        struct field_reader reader = mock_reader(target);
+        struct reader reader = mock_reader(target);
         for (int i = 0; i < COUNT; i++)
             assert_found(target, 0x30000800 + (uint64_t)i * 0x1000, sections[i]);
-        reader_begin(&reader.raw, FUEL_LOOKUP);
+        reader_begin(&reader, FUEL_LOOKUP);
         ck_assert(!range_section_map_find(&reader, target->manager.map, 0x3000f000, &found));
-        ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_FUEL);
+        ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_FUEL);
         ck_assert_ptr_nonnull(strstr(error.message, "RangeSectionFragment.Next list"));
         ck_assert_uint_eq(units_used(&reader, FUEL_LOOKUP), FUEL_LOOKUP);
         uint64_t all[COUNT + 1];
@@ -339,10 +339,10 @@ START_TEST(tables_shared_too_often)
         mock_write_pointer(mock, table + i * word, mock_read_pointer(mock, slot));
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
-    reader_begin(&reader.raw, FUEL_INDEX);
+    struct reader reader = mock_reader(target);
+    reader_begin(&reader, FUEL_INDEX);
     ck_assert(!range_section_map_list(&reader, target->manager.map, &list));
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_FUEL);
     cdacq_target_close(target);
     mock_destroy(mock);
 }
@@ -351,7 +351,7 @@ END_TEST
 /* The outermost table again, one level down: neither a look-up nor a listing loops, and what is there is listed. */
 START_TEST(cycles_of_tables)
 {
-    struct mock *mock = mock_of_arch(_i, 11);
+    struct mock *mock = mock_of_arch(_i, 12);
     uint64_t section = add(mock, 0x30000000, 0x30004000, 0);
     uint64_t top = mock_map_address(mock) + mock_offset_of(mock, "RangeSectionMap.TopLevelData");
     uint64_t elsewhere = _i & 1 ? UINT64_C(1) << 50 : UINT64_C(0x7f) << 24;
@@ -359,10 +359,10 @@ START_TEST(cycles_of_tables)
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct range_section found;
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     assert_found(target, 0x30000000, section);
     range_section_map_find(&reader, target->manager.map, elsewhere, &found); /* anything, but it ends */
-    reader_begin(&reader.raw, FUEL_INDEX);
+    reader_begin(&reader, FUEL_INDEX);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     size_t at = 0;
     while (at < list.count && list.items[at].address != section)
@@ -396,7 +396,7 @@ START_TEST(impossible_sections)
         mock_set(mock, sections[1], "RangeSection.RangeEndOpen", cases[i].end);
         struct cdacq_target *target = mock_publish_and_open(mock);
         struct range_section_list list;
-        struct field_reader reader = mock_reader(target);
+        struct reader reader = mock_reader(target);
         ck_assert(range_section_map_list(&reader, target->manager.map, &list));
         ck_assert_uint_eq(list.count, cases[i].left);
         ck_assert_uint_eq(list.left_out, 3 - cases[i].left);
@@ -441,10 +441,10 @@ START_TEST(false_claims)
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct range_section found;
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     ck_assert(!range_section_map_find(&reader, target->manager.map, 0x30004000, &found));
-    ck_assert_int_eq(reader_failure(&reader.raw).status, CDACQ_ERR_CORRUPT);
-    reader_begin(&reader.raw, FUEL_INDEX);
+    ck_assert_int_eq(reader_failure(&reader).status, CDACQ_ERR_CORRUPT);
+    reader_begin(&reader, FUEL_INDEX);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 3);
     ck_assert_uint_eq(list.left_out, 0);
@@ -479,16 +479,16 @@ START_TEST(missing_memory)
         const char *what;
     } cases[] = {{0, "RangeSectionMap"}, {0x30100000, "RangeSectionFragment."}, {0x30200000, "RangeSection."}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct field_reader reader = mock_reader(target);
+        struct reader reader = mock_reader(target);
         struct range_section found;
         struct cdacq_error error;
         ck_assert(!range_section_map_find(&reader, target->manager.map, i ? cases[i].address : far, &found));
-        ck_assert_int_eq(reader_status(&reader.raw, &error), CDACQ_ERR_MEMORY);
+        ck_assert_int_eq(reader_status(&reader, &error), CDACQ_ERR_MEMORY);
         ck_assert_msg(strncmp(error.message, cases[i].what, strlen(cases[i].what)) == 0, "%s", error.message);
     }
     assert_found(target, 0x30000000, near);
     struct range_section_list list;
-    struct field_reader reader = mock_reader(target);
+    struct reader reader = mock_reader(target);
     ck_assert(range_section_map_list(&reader, target->manager.map, &list));
     ck_assert_uint_eq(list.count, 1);
     ck_assert_uint_eq(list.left_out, 3);

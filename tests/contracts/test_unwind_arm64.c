@@ -318,6 +318,44 @@ START_TEST(damage)
 }
 END_TEST
 
+/*
+ * pacibsp; stp x29, x30, [sp, -32]!: the return address is signed in the register and on the stack, or not signed yet.
+ */
+START_TEST(signed_return_addresses)
+{
+    static const uint8_t codes[] = {0x83, 0xfc, 0xe4};
+    static const struct {
+        uint64_t mask, signature, kept;
+    } cases[] = {
+        {0, UINT64_C(0x7b) << 48, 0},
+        {0, UINT64_C(0xff7f) << 48, 0},
+        {UINT64_C(0x7f) << 48, UINT64_C(0x2a) << 48, 0},
+        {UINT64_C(0x70) << 48, UINT64_C(0x50) << 48, UINT64_C(5) << 48}, /* addresses of 52 bits */
+        {UINT64_C(0x7fff) << 40, UINT64_C(0x1234) << 40, 0},             /* and of 40 */
+    };
+    struct unwind_function function = full(codes, sizeof codes, 20, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        for (unsigned at = 0; at < 4; at++) {
+            struct registers r = initial();
+            uint64_t address = r.values[LR] | cases[i].kept, signed_address = address | cases[i].signature;
+            target->pac_mask = cases[i].mask;
+            register_set(&r, PC, function.begin + 4 * at);
+            r.values[LR] = at ? signed_address : address;
+            if (at >= 2) {
+                r.values[SP] = TOP - 32;
+                store_u64(slot(TOP - 32), initial().values[FP], false);
+                store_u64(slot(TOP - 24), signed_address, false);
+            }
+            reader_begin(&reader, FUEL_LOOKUP);
+            ck_assert(unwinder_arm64.unwind(&reader, &function, true, &r));
+            ck_assert_uint_eq(r.values[PC], address);
+            ck_assert_uint_eq(r.values[LR], address);
+            ck_assert_uint_eq(r.values[SP], TOP);
+        }
+    target->pac_mask = 0;
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("unwind_arm64");
@@ -326,6 +364,7 @@ static Suite *suite(void)
     tcase_add_test(tc, every_prolog_and_epilog_of_real_code);
     tcase_add_test(tc, and_of_code_in_fragments);
     tcase_add_test(tc, packed_entries);
+    tcase_add_test(tc, signed_return_addresses);
     tcase_add_test(tc, damage);
     suite_add_tcase(s, tc);
     return s;

@@ -22,7 +22,7 @@ static void teardown(void)
 
 static void begin_task(void)
 {
-    reader_begin(&f.reader.raw, FUEL_INDEX);
+    reader_begin(&f.reader, FUEL_INDEX);
 }
 
 /* Check records each assertion that passes, which takes longer than the code under test. */
@@ -41,7 +41,7 @@ static void expect_data(uint32_t i, uint32_t offset, uint32_t size)
     expect(address == f.base + offset);
     if (found != size)
         ck_abort_msg("%u bytes, not %u", found, size);
-    expect(!reader_failed(&f.reader.raw));
+    expect(!reader_failed(&f.reader));
 }
 
 static void expect_no_data(uint32_t i, enum cdacq_status status)
@@ -51,15 +51,15 @@ static void expect_no_data(uint32_t i, enum cdacq_status status)
     begin_task();
     expect(!unwind_table_data(&f.reader, &table, i, &address, &size));
     expect(address == 1 && size == 2);
-    if (reader_failure(&f.reader.raw).status != status)
-        ck_abort_msg("status %d, not %d", reader_failure(&f.reader.raw).status, status);
+    if (reader_failure(&f.reader).status != status)
+        ck_abort_msg("status %d, not %d", reader_failure(&f.reader).status, status);
 }
 
 static uint32_t length_of(uint32_t i)
 {
     begin_task();
     uint32_t length = unwind_table_length(&f.reader, &table, i);
-    expect(!reader_failed(&f.reader.raw));
+    expect(!reader_failed(&f.reader));
     return length;
 }
 
@@ -123,7 +123,7 @@ START_TEST(x64_ends)
     f.layout.fields[F_RuntimeFunction_EndAddress].present = false; /* no other rule may apply */
     begin_task();
     expect(unwind_table_length(&f.reader, &table, 0) == 0);
-    expect(reader_failure(&f.reader.raw).status == CDACQ_ERR_FIELD);
+    expect(reader_failure(&f.reader).status == CDACQ_ERR_FIELD);
     teardown();
 }
 END_TEST
@@ -212,7 +212,7 @@ static void expect_form(const struct form *form)
     expect(length_of(0) == form->units * unit());
     expect(unwind_table_is_fragment(&f.reader, &table, 0) == form->fragment);
     expect(!unwind_table_is_cold_funclet(&f.reader, &table, 0));
-    expect(!reader_failed(&f.reader.raw));
+    expect(!reader_failed(&f.reader));
 }
 
 /* Every header of one word. */
@@ -285,7 +285,7 @@ START_TEST(versions)
         expect_no_data(0, CDACQ_ERR_CORRUPT);
         begin_task();
         expect(!unwind_table_is_fragment(&f.reader, &table, 0));
-        expect(reader_failure(&f.reader.raw).status == CDACQ_ERR_CORRUPT);
+        expect(reader_failure(&f.reader).status == CDACQ_ERR_CORRUPT);
     }
     teardown();
 }
@@ -301,7 +301,7 @@ START_TEST(packed)
             expect(length_of(0) == units * unit());
             expect_no_data(0, CDACQ_OK);
             expect(unwind_table_is_fragment(&f.reader, &table, 0) == (flag == 2));
-            expect(!reader_failed(&f.reader.raw));
+            expect(!reader_failed(&f.reader));
         }
     teardown();
 }
@@ -325,13 +325,13 @@ START_TEST(fragments)
     /* A table that begins with a fragment, as that of a cold part does: the walk ends there. */
     struct unwind_table part = unwind_table_at(&f.reader, f.functions + 2 * f.entry_size, 5, f.base);
     ck_assert_uint_eq(unwind_table_root(&f.reader, &part, 1), 0);
-    ck_assert(!reader_failed(&f.reader.raw));
+    ck_assert(!reader_failed(&f.reader));
     /* Fragments without end. */
     for (uint32_t i = 0; i < UNWIND_ENTRIES; i++)
         unwind_fixture_entry(&f, i, 0x1000 + 0x100 * i, 0, 0x140);
-    reader_begin(&f.reader.raw, 20);
+    reader_begin(&f.reader, 20);
     unwind_table_root(&f.reader, &table, UNWIND_ENTRIES - 1);
-    ck_assert_int_eq(reader_failure(&f.reader.raw).status, CDACQ_ERR_FUEL);
+    ck_assert_int_eq(reader_failure(&f.reader).status, CDACQ_ERR_FUEL);
     teardown();
 }
 END_TEST
@@ -372,8 +372,7 @@ START_TEST(missing_memory)
     expect(!unwind_table_is_cold_funclet(&f.reader, &table, 0));
     begin_task();
     if (f.layout.architecture != ARCHITECTURE_X64)
-        expect(unwind_table_length(&f.reader, &table, 0) == 0 &&
-               reader_failure(&f.reader.raw).status == CDACQ_ERR_MEMORY);
+        expect(unwind_table_length(&f.reader, &table, 0) == 0 && reader_failure(&f.reader).status == CDACQ_ERR_MEMORY);
     teardown();
 }
 END_TEST

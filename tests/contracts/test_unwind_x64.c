@@ -28,7 +28,7 @@ static uint8_t *memory; /* code, unwind data and stack; shared with the child, a
 static struct target *target;
 static struct reader reader;
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     (void)context;
     *ret_begin = (uintptr_t)memory;

@@ -22,6 +22,12 @@ static const struct method methods[] = {
     {"System.Threading", "Monitor", "ReliableEnterTimeout", WAIT_ROLE_ENTER},
     {"System.Threading", "Monitor", "TryEnter", WAIT_ROLE_ENTER},
     {"System.Threading", "Monitor", "TryEnter_FastPath_WithTimeout", WAIT_ROLE_ENTER},
+    {"System.Threading", "Monitor", "SynchronizedMethodEnter", WAIT_ROLE_ENTER},
+    {"System.Threading", "ObjectHeader", "AcquireThinLock", WAIT_ROLE_ENTER},
+    {"System.Threading", "ObjectHeader", "TryAcquireThinLock", WAIT_ROLE_ENTER},
+    {"System.Threading", "Condition", "Wait", WAIT_ROLE_PULSE},
+    {"System.Threading", "Lock", "Wait", WAIT_ROLE_PULSE},
+    {"System.Threading", "Lock", "Reenter", WAIT_ROLE_LOCK},
     {"System.Threading", "Lock", "TryEnterSlow", WAIT_ROLE_LOCK},
     {"System.Threading", "Lock", "Enter", WAIT_ROLE_LOCK},
     {"System.Threading", "Lock", "EnterScope", WAIT_ROLE_LOCK},
@@ -40,6 +46,12 @@ static const struct method methods[] = {
     {"System.Threading.Tasks", "Task", "WaitAllBlockingCore", WAIT_ROLE_TASKS},
     {"System.Threading", "Thread", "Join", WAIT_ROLE_JOIN},
     {"System.Threading", "Thread", "<Join>g____PInvoke|72_0", WAIT_ROLE_JOIN},
+    {"System.Threading", "Thread", "Sleep", WAIT_ROLE_SLEEP},
+    {"System.Threading", "Thread", "<SleepInternal>g____PInvoke|72_0", WAIT_ROLE_SLEEP},
+    {"System", "GC", "WaitForPendingFinalizers", WAIT_ROLE_FINALIZERS},
+    {"System", "GC", "_WaitForPendingFinalizers", WAIT_ROLE_FINALIZERS},
+    {"System", "GC", "<WaitForPendingFinalizers>g____PInvoke|0_0", WAIT_ROLE_FINALIZERS},
+    {"System", "GC", "<_WaitForPendingFinalizers>g____PInvoke|0_0", WAIT_ROLE_FINALIZERS},
     {"System.Threading", "WaitHandle", "WaitOne", WAIT_ROLE_HANDLE},
     {"System.Threading", "WaitHandle", "WaitAny", WAIT_ROLE_HANDLE},
     {"System.Threading", "WaitHandle", "SignalAndWait", WAIT_ROLE_HANDLE},
@@ -52,12 +64,28 @@ static const struct method methods[] = {
     {"System.Threading", "ThreadPoolWorkQueue", "Dispatch", WAIT_ROLE_RUNS_WORK},
     {"", "GateThread", "GateThreadStart", WAIT_ROLE_SERVES_POOL},
     {"", "WaitThread", "WaitThreadStart", WAIT_ROLE_SERVES_POOL},
+    {"System.Threading", "WaitSubsystem", "Wait", WAIT_ROLE_SUBSYSTEM},
+    {"System.Threading", "WaitSubsystem", "SignalAndWait", WAIT_ROLE_SUBSYSTEM},
+    {"", "ThreadWaitInfo", "Wait", WAIT_ROLE_SUBSYSTEM},
+    {"", "WaitableObject", "Wait_Locked", WAIT_ROLE_SUBSYSTEM},
+    {"", "NamedMutex", "Wait_Locked", WAIT_ROLE_SUBSYSTEM},
+    {"System.Threading", "NamedMutexProcessDataBase", "TryAcquireLock", WAIT_ROLE_SUBSYSTEM},
+    {"System.Threading", "NamedMutexProcessDataWithPThreads", "AcquireLockCore", WAIT_ROLE_SUBSYSTEM},
+    {"System.Threading", "LowLevelMonitor", "WaitCore", WAIT_ROLE_SUBSYSTEM},
+    {"", "Sys", "LowLevelMonitor_Wait", WAIT_ROLE_SUBSYSTEM},
+    {"", "Sys", "<LowLevelMonitor_TimedWait>g____PInvoke|73_0", WAIT_ROLE_SUBSYSTEM},
+    {"", "Sys", "LowLevelCrossProcessMutex_Acquire", WAIT_ROLE_SUBSYSTEM},
+    {"", "Sys", "<LowLevelCrossProcessMutex_Acquire>g____PInvoke|168_0", WAIT_ROLE_SUBSYSTEM},
 
     /* A name that is not a beginning has no ending and no beginning left out. */
     {"System.Threading", "Monitor", "Wait_Slow", WAIT_ROLE_NONE},
     {"System.Threading", "Monitor", "Wai", WAIT_ROLE_NONE},
     {"System.Threading", "Monitor", "Ente", WAIT_ROLE_NONE},
     {"System.Threading", "Monitor", "Exit", WAIT_ROLE_NONE},
+    {"System.Threading", "Lock", "Exit", WAIT_ROLE_NONE},
+    {"System.Threading", "Condition", "SignalOne", WAIT_ROLE_NONE},
+    {"", "Sys", "Read", WAIT_ROLE_NONE},
+    {"System.Threading", "LowLevelLock", "WaitAndAcquire", WAIT_ROLE_NONE},
     {"System.Threading", "Monitor", "enter", WAIT_ROLE_NONE},
     {"System.Threading.Tasks", "Task", "Waiting", WAIT_ROLE_NONE},
     {"System.Threading.Tasks", "Task", "", WAIT_ROLE_NONE},
@@ -68,6 +96,9 @@ static const struct method methods[] = {
     {"System", "Monitor", "Wait", WAIT_ROLE_NONE},
     {"", "Monitor", "Wait", WAIT_ROLE_NONE},
     {"System.Threading", "WorkerThread", "WorkerThreadStart", WAIT_ROLE_NONE},
+    /* A role that only other modules have. */
+    {"System.Diagnostics", "Process", "WaitForExit", WAIT_ROLE_NONE},
+    {"System.Diagnostics", "ProcessWaitState", "WaitForExit", WAIT_ROLE_NONE},
     /* A static constructor waits for nothing by itself. */
     {"Demo", "Settings", ".cctor", WAIT_ROLE_NONE},
 };
@@ -110,6 +141,10 @@ START_TEST(each_method_has_its_role)
     for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
         ck_assert_msg(wait_role_of(&metadata, token_of(i)) == methods[i].role, "%s.%s.%s", methods[i].space,
                       methods[i].type, methods[i].name);
+    for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+        bool waits = strcmp(methods[i].space, "System.Diagnostics") == 0;
+        ck_assert_int_eq(wait_role_elsewhere(&metadata, token_of(i)), waits ? WAIT_ROLE_PROCESS : WAIT_ROLE_NONE);
+    }
 }
 END_TEST
 
@@ -128,7 +163,7 @@ START_TEST(each_role_has_a_method)
     for (unsigned role = WAIT_ROLE_NONE; role < WAIT_ROLE_COUNT; role++) {
         bool found = false;
         for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
-            found |= methods[i].role == role;
+            found |= methods[i].role == role || wait_role_elsewhere(&metadata, token_of(i)) == role;
         ck_assert_msg(found, "role %u", role);
     }
 }
@@ -147,7 +182,7 @@ START_TEST(which_roles_wait)
 {
     for (unsigned role = 0; role < WAIT_ROLE_COUNT; role++) {
         bool waits = role != WAIT_ROLE_NONE && role != WAIT_ROLE_RUNS_TASK && role != WAIT_ROLE_WORKER &&
-                     role != WAIT_ROLE_RUNS_WORK && role != WAIT_ROLE_SERVES_POOL;
+                     role != WAIT_ROLE_RUNS_WORK && role != WAIT_ROLE_SERVES_POOL && role != WAIT_ROLE_SUBSYSTEM;
         ck_assert_msg(wait_role_waits((enum wait_role)role) == waits, "role %u", role);
     }
 }

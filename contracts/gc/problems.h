@@ -1,0 +1,22 @@
+/*
+ * problems.h: what of a heap was left out, and why, in words. The first PROBLEM_MAX are told, and all are counted.
+ */
+#ifndef CDACQ_CONTRACTS_GC_PROBLEMS_H
+#define CDACQ_CONTRACTS_GC_PROBLEMS_H
+
+#include "target/reader.h"
+
+enum { GC_PROBLEM_MAX = 1000 };
+
+struct gc_problems {
+    void (*tell)(void *context, const char *text);
+    void *context;
+    uint64_t count;
+};
+
+void gc_problem(struct gc_problems *problems, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Tells of the reader's failure, after `prefix`, and clears it. False if it may not go on: out of fuel or memory. */
+bool gc_problem_of_reader(struct gc_problems *problems, struct reader *reader, const char *prefix);
+
+#endif
