@@ -42,7 +42,7 @@
  *  - Threads: several threads may share a `struct cdacq_target` of a core, an image or caller's memory. One thread at a
  *    time may use a `struct cdacq_session`. One thread at a time may use a target of a live process, or one with
  *    CDACQ_OPEN_RECORD, and all of its sessions together.
- *  - Version 0 promises no stable ABI; the SONAME changes with it.
+ *  - docs/versions.md says what a version may change. A change that breaks the binary interface changes the SONAME.
  */
 #ifndef CDACQ_H
 #define CDACQ_H
@@ -50,6 +50,7 @@
 #include <cdacq/block.h>
 #include <cdacq/error.h>
 #include <cdacq/follow.h>
+#include <cdacq/heap.h>
 #include <cdacq/jitdump.h>
 #include <cdacq/perf.h>
 #include <cdacq/session.h>
@@ -60,6 +61,7 @@
 #include <cdacq/processes.h>
 #include <cdacq/source.h>
 #include <cdacq/stack.h>
+#include <cdacq/stress_log.h>
 #include <cdacq/target.h>
 
 CDACQ_BEGIN_DECLS

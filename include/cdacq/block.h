@@ -10,7 +10,7 @@ CDACQ_BEGIN_DECLS
 
 /*
  * The handle that GetCodeBlockHandle returns. It is a plain value that may be copied, valid while its target is open,
- * and usable with every session of that target. Pass only a handle that cdacq_session_get_code_block has filled: the
+ * and usable with every session of that target. Pass only a handle that cdacq_session_code_block_at has filled: the
  * other calls do not check it. Its content is private to the library and its size never changes. The functions are
  * named as in the specification, dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
  *
@@ -26,8 +26,8 @@ struct cdacq_block {
 };
 
 /* GetCodeBlockHandle: the block of the method that owns `ip`. CDACQ_NOT_MANAGED: no method owns it. */
-CDACQ_API enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, uint64_t ip,
-                                                         struct cdacq_block *ret, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_code_block_at(struct cdacq_session *session, uint64_t ip,
+                                                        struct cdacq_block *ret, struct cdacq_error *err);
 
 /* GetMethodDesc: 0 for ReadyToRun code that the runtime has not prepared, or if that cannot be read. */
 CDACQ_API uint64_t cdacq_block_get_method_desc(const struct cdacq_block *block);
@@ -122,9 +122,13 @@ CDACQ_API enum cdacq_status cdacq_block_get_stack_parameter_size(const struct cd
                                                                  struct cdacq_session *session, uint32_t *ret,
                                                                  struct cdacq_error *err);
 
+/* The kind of an exception clause. */
 enum cdacq_clause_kind { CDACQ_CLAUSE_TYPED, CDACQ_CLAUSE_FILTER, CDACQ_CLAUSE_FINALLY, CDACQ_CLAUSE_FAULT };
 
-/* One exception clause of a method. Offsets are relative to the method, as those of GetRelativeOffset. */
+/*
+ * One exception clause of a method. Offsets are relative to the method, as those of GetRelativeOffset. A TYPED clause
+ * of an async thunk in a ReadyToRun image has neither a token nor a type.
+ */
 struct cdacq_exception_clause {
     size_t size;
     enum cdacq_clause_kind kind;
@@ -142,7 +146,7 @@ struct cdacq_exception_clause {
     bool is_catch_all_known; /* false if that could not be read, and for other clauses */
 };
 
-/* GetExceptionClauses: calls `visit` for each clause, in the order in which the runtime searches them. */
+/* GetExceptionClauses: calls `visit` for each clause, in the runtime's order of search. */
 CDACQ_API enum cdacq_status
 cdacq_block_visit_exception_clauses(const struct cdacq_block *block, struct cdacq_session *session,
                                     int (*visit)(const struct cdacq_exception_clause *clause, void *context),
@@ -152,15 +156,15 @@ cdacq_block_visit_exception_clauses(const struct cdacq_block *block, struct cdac
  * GetCodeKind: the kind of code at an address, of a method or a stub; CDACQ_CODE_UNKNOWN for a stub of an unknown kind.
  * CDACQ_NOT_MANAGED, with CDACQ_CODE_UNKNOWN in *ret: the runtime has no code at the address.
  */
-CDACQ_API enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uint64_t address,
-                                                        enum cdacq_code_kind *ret, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_code_kind_at(struct cdacq_session *session, uint64_t address,
+                                                       enum cdacq_code_kind *ret, struct cdacq_error *err);
 
 /*
  * FindReadyToRunModule: the address of the Module whose ReadyToRun image contains an address of code or data.
  * CDACQ_NOT_MANAGED: no such image contains it.
  */
-CDACQ_API enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *session, uint64_t address,
-                                                                   uint64_t *ret, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_ready_to_run_module_at(struct cdacq_session *session, uint64_t address,
+                                                                 uint64_t *ret, struct cdacq_error *err);
 
 /* A JIT manager of the target. */
 struct cdacq_jit_manager_info {
@@ -175,6 +179,7 @@ CDACQ_API enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_sess
                                                                struct cdacq_jit_manager_info *ret,
                                                                struct cdacq_error *err);
 
+/* The kind of a code heap. */
 enum cdacq_code_heap_type {
     CDACQ_CODE_HEAP_UNKNOWN, /* the runtime does not describe it */
     CDACQ_CODE_HEAP_LOADER,  /* LoaderCodeHeap: its code is not freed method by method */

@@ -19,12 +19,12 @@
 
 CDACQ_BEGIN_DECLS
 
-/* name, value, text */
+/* The result of a call: name, value, text. */
 #define CDACQ_STATUSES(X)                                                                          \
     X(CDACQ_OK, 0, "success")                                                                      \
     X(CDACQ_NOT_MANAGED, 1, "no managed method owns the address")                                  \
     X(CDACQ_STOPPED, 2, "the visitor asked to stop")                                               \
-    X(CDACQ_END, 3, "there is no more")                                                            \
+    X(CDACQ_DONE, 3, "there is no more")                                                           \
     X(CDACQ_ERR_NOMEM, -1, "out of memory")                                                        \
     X(CDACQ_ERR_ARGUMENT, -2, "an argument is not valid")                                          \
     X(CDACQ_ERR_IO, -3, "a file or a process cannot be read")                                      \

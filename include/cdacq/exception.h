@@ -19,13 +19,16 @@ enum cdacq_exception_flaw {
     CDACQ_EXCEPTION_CUT = 1 << 1,        /* too long, too deep, or a cycle (docs/limits.md) */
     CDACQ_EXCEPTION_MISSING = 1 << 2,    /* something could not be read, and is left out */
     /*
-     * A part can be wrong: it was found by a search (cdacq/last_words.h), or is a number with a sign or a point, which
-     * the runtime writes as the thread's culture does.
+     * A part can be wrong: it was found by a search (cdacq/last_words.h); or it is a number with a sign or a point,
+     * which the runtime writes as the thread's culture does; or it is a text of the framework's resources, and the
+     * process may have other texts: a translation, or the keys of the texts (System.Resources.UseSystemResourceKeys).
      */
     CDACQ_EXCEPTION_INFERRED = 1 << 3,
+    /* Names or lines come from a file that nothing in the target could confirm: it may be that of another build. */
+    CDACQ_EXCEPTION_UNCONFIRMED = 1 << 4,
 };
 
-/* An exception object. The caller sets `size`. The session owns the string, which is valid until it is destroyed. */
+/* An exception object. The caller sets `size`. The session owns the string: see struct cdacq_method. */
 struct cdacq_exception {
     size_t size;
     uint64_t address;
@@ -70,12 +73,6 @@ CDACQ_API enum cdacq_status cdacq_session_visit_exception_frames(struct cdacq_se
 CDACQ_API enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, uint64_t address,
                                                           int (*write)(const char *bytes, size_t length, void *context),
                                                           void *context, unsigned *ret_flaws, struct cdacq_error *err);
-
-/*
- * False if the last text of an exception, or the last words, that the session has written have names or lines from a
- * file that nothing in the target could confirm: they may be those of another build.
- */
-CDACQ_API bool cdacq_session_text_verified(const struct cdacq_session *session);
 
 /* An exception that a thread throws or handles. */
 struct cdacq_nested_exception {

@@ -31,7 +31,7 @@ CDACQ_API void cdacq_follower_destroy(struct cdacq_follower *follower);
 /*
  * Visits the new methods as cdacq_session_visit_methods does; the first call visits all. If code cannot be read, the
  * next calls try again, and after a few calls it is visited once, as an error. The strings of a method are valid until
- * `visit` returns. CDACQ_STOPPED: `visit` returned non-zero. CDACQ_END: the process has ended or executed another
+ * `visit` returns. CDACQ_STOPPED: `visit` returned non-zero. CDACQ_DONE: the process has ended or executed another
  * program, before or during the call. Fails as cdacq_session_visit_methods does, if several calls in a row fail.
  */
 CDACQ_API enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *follower,

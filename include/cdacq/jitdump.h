@@ -9,7 +9,7 @@
 CDACQ_BEGIN_DECLS
 
 /*
- * Reads the file in which a runtime records the code that it compiles (/tmp/jit-PID.dump), in the format of perf's
+ * Reads the file with a runtime's records of the code that it compiles (/tmp/jit-PID.dump), in the format of perf's
  * jitdump-specification.txt: versions 1 and 2, either byte order, with samply's three extensions. The file is read in
  * blocks with pread, never mapped, so it may grow, shrink or be replaced meanwhile. Memory use does not depend on the
  * size of the file unless its functions are moved or its code_index does not grow: then there is a table of them, as
@@ -35,7 +35,7 @@ enum cdacq_jitdump_flags {
     CDACQ_JITDUMP_CODE = 1 << 1,   /* also return code and unwinding data, which otherwise are not read */
 };
 
-/* The kinds of records: name, text. The text is the `type` in `cdacq records --json`. */
+/* The kind of a record in a jitdump: name, text. The text is the `type` in `cdacq records --json`. */
 #define CDACQ_JITDUMP_KINDS(X)                  \
     X(HEADER, "header")                         \
     X(LOAD, "load")                             \
@@ -164,12 +164,12 @@ CDACQ_API void cdacq_jitdump_close(struct cdacq_jitdump *jitdump);
 
 /*
  * Reads the next record; the header comes first. A damaged record is described by its `error` and does not affect later
- * ones. CDACQ_END: there are no more records. FORMAT: the file is not a jitdump, or the record at err->address is cut
+ * ones. CDACQ_DONE: there are no more records. FORMAT: the file is not a jitdump, or the record at err->address is cut
  * or has a size that makes the following records unreachable. The file is read up to its size when it was opened. Other
  * failures: ARGUMENT, IO, NOMEM. If the table of moved functions cannot be built, for example because there are too
  * many of them, this call does not fail: each JIT_CODE_MOVE has an `error`.
  *
- * With CDACQ_JITDUMP_FOLLOW only whole records are returned, and CDACQ_END means that there is none at present: sleep
+ * With CDACQ_JITDUMP_FOLLOW only whole records are returned, and CDACQ_DONE means that there is none at present: sleep
  * and call again. If the file was truncated or rewritten, or was replaced under the same path and has been read to its
  * end, the next record is a header with `restart`.
  */
@@ -177,7 +177,7 @@ CDACQ_API enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, st
                                                struct cdacq_error *err);
 
 /*
- * Whether the file ends as it should after the last record that cdacq_jitdump_next has returned: CDACQ_END if it does.
+ * Whether the file ends as it should after the last record that cdacq_jitdump_next has returned: CDACQ_DONE if it does.
  * FORMAT: a record is cut, or is about a function whose JIT_CODE_LOAD is missing. This is for a file that was followed
  * and no longer is; without CDACQ_JITDUMP_FOLLOW, cdacq_jitdump_next itself reports a bad end.
  */
@@ -185,7 +185,7 @@ CDACQ_API enum cdacq_status cdacq_jitdump_check_end(struct cdacq_jitdump *jitdum
 
 /*
  * The functions below read the lists in a record that cdacq_jitdump_next has filled, while what it points to is valid.
- * The caller sets the `size` of the struct that is filled. CDACQ_END: there are no more elements, or a record of that
+ * The caller sets the `size` of the struct that is filled. CDACQ_DONE: there are no more elements, or a record of that
  * kind has no such list. Fails with ARGUMENT only.
  */
 
@@ -198,7 +198,10 @@ struct cdacq_jitdump_entry {
     size_t name_length;
 };
 
-/* Returns the entries in order. Set *cursor to 0 before the first call. */
+/*
+ * Returns the entries in order. Set *cursor to 0 before the first call. perf takes the name "\xff" to mean that of the
+ * entry before.
+ */
 CDACQ_API enum cdacq_status cdacq_jitdump_record_next_entry(const struct cdacq_jitdump_record *record, uint64_t *cursor,
                                                             struct cdacq_jitdump_entry *ret, struct cdacq_error *err);
 
@@ -288,7 +291,8 @@ CDACQ_API enum cdacq_status cdacq_jitdump_find(struct cdacq_jitdump *jitdump, ui
                                                struct cdacq_error *err);
 
 /*
- * Finds the jitdump of a running process: the one that it maps (as /proc/PID/fd/N if it was deleted), or else
+ * Finds the jitdump of a running process: the one that it maps (as /proc/PID/fd/N if it was deleted; of several, the
+ * one whose header names the process, and that is where a .NET runtime writes), or else
  * jit-PID.dump in a directory that its environment names (DOTNET_PerfMapJitDumpPath, JITDUMPDIR, TMPDIR) or in /tmp. A
  * file that it does not map is not its own if it was last written to before the process began, or if its header names
  * another pid. Writes its path, as this process reaches it, to `ret`, which has room for `size` bytes.

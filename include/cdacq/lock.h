@@ -16,6 +16,7 @@ CDACQ_BEGIN_DECLS
 
 /* ---- Locks ------------------------------------------------------------------------------------------------------- */
 
+/* The kind of a lock: the monitor of an object, a System.Threading.Lock or a ReaderWriterLockSlim. */
 enum cdacq_lock_kind {
     CDACQ_LOCK_MONITOR,       /* the monitor of any object */
     CDACQ_LOCK_LOCK,          /* a System.Threading.Lock */
@@ -62,6 +63,7 @@ CDACQ_API enum cdacq_status cdacq_session_get_lock(struct cdacq_session *session
 
 /* ---- Waits ------------------------------------------------------------------------------------------------------- */
 
+/* What a thread waits for. */
 enum cdacq_wait_kind {
     CDACQ_WAIT_ENTER,     /* to enter a lock */
     CDACQ_WAIT_PULSE,     /* Monitor.Wait: to be pulsed */
@@ -75,6 +77,9 @@ enum cdacq_wait_kind {
     CDACQ_WAIT_FOREGROUND,
     /* For another thread to run the static constructor of a type: `object` is its MethodTable, `type` its name. */
     CDACQ_WAIT_INITIALIZER,
+    CDACQ_WAIT_SLEEP,      /* Thread.Sleep */
+    CDACQ_WAIT_FINALIZERS, /* GC.WaitForPendingFinalizers: for the thread that runs finalizers */
+    CDACQ_WAIT_PROCESS,    /* Process.WaitForExit: for another process to end */
 };
 
 /* How the library found the object of a wait. */
@@ -94,7 +99,9 @@ enum cdacq_wait_endless {
 
 /*
  * A Task, or another source of a value that an async method awaits (IValueTaskSource): an async iterator, or the state
- * of a channel, timer or socket operation. The graph owns the strings.
+ * of a channel, timer or socket operation. Since .NET 11, one task can stand for several async methods that await each
+ * other; then there is one element for each, and `object` is that of its Continuation for all but the outermost. The
+ * graph owns the strings.
  */
 struct cdacq_task {
     size_t size;
@@ -106,7 +113,10 @@ struct cdacq_task {
      * parameters replace type arguments that cannot be read.
      */
     const char *method;
-    int tid; /* the thread that runs it; 0: none, or not known */
+    int tid;          /* the thread that runs it; 0: none, or not known */
+    const char *file; /* where the method awaits or, if a thread runs it, where that is; NULL: not known */
+    uint32_t line;    /* from 1; 0: not known */
+    uint32_t others;  /* further tasks that it waits for (Task.WhenAll), not shown here; 100: there may be more */
 };
 
 /* What a thread waits for. The graph owns what pointers point to. */
@@ -123,9 +133,9 @@ struct cdacq_wait {
     bool has_timeout;    /* the next field is known */
     int32_t timeout;     /* milliseconds that the program gave, or what is left of them; -1: the wait has no timeout */
     /*
-     * The thread that has to go on first: it holds the lock, is to end, or runs the task or the static constructor. If
-     * it has ended, only one of its ids is known: a monitor keeps the runtime's, a System.Threading.Lock of .NET 9 and
-     * 10 the kernel's.
+     * The thread that has to go on first: it holds the lock, owns the Mutex (known since .NET 11), is to end, or runs
+     * the task, the static constructor or the finalizers. If it has ended, only one of its ids is known: a monitor
+     * keeps the runtime's, a System.Threading.Lock of .NET 9 and 10 the kernel's.
      */
     int blocker_tid;          /* 0: none, or not known */
     uint32_t blocker_id;      /* 0: likewise */
@@ -141,6 +151,8 @@ struct cdacq_wait {
      * not known.
      */
     bool has_pending_continuation;
+    bool is_cycle; /* the last of `tasks` awaits one of those before it: none of them can complete */
+    int process;   /* of CDACQ_WAIT_PROCESS: the pid, in the pid namespace of the target; 0: not known */
 };
 
 /*

@@ -72,8 +72,8 @@ enum cdacq_jitdump_write_flags {
  * entry, and a JIT_CODE_CLOSE. `flags` are enum cdacq_visit_flags and enum cdacq_jitdump_write_flags. With
  * CDACQ_WRITE_DEBUG, a JIT_CODE_DEBUG_INFO precedes the entry of a method whose lines are known, and a
  * JIT_CODE_UNWINDING_INFO that of a method whose unwind data can be read (x64 and arm64). With CDACQ_WRITE_SAMPLY, a
- * CDACQ_JITDUMP_SAMPLY_POSITIONS precedes the JIT_CODE_DEBUG_INFO, without inlined calls. The target does not record
- * when and by which thread code was compiled. The timestamps therefore count 1, 2, 3, ... nanoseconds of
+ * CDACQ_JITDUMP_SAMPLY_POSITIONS precedes the JIT_CODE_DEBUG_INFO, without inlined calls. The target records
+ * neither the time nor the thread that compiled code. The timestamps therefore count 1, 2, 3, ... nanoseconds of
  * CLOCK_MONOTONIC, so that the code is older than any sample, and the thread is the first thread of the process. Fails
  * as cdacq_session_write_perf_map does. Source: tools/perf/Documentation/jitdump-specification.txt of Linux.
  */
@@ -125,11 +125,14 @@ CDACQ_API enum cdacq_status cdacq_session_write_elf_of_file(struct cdacq_session
 /* A file that is mapped into the process. What it points to is valid until `visit` returns. */
 struct cdacq_mapped_file {
     size_t size;
-    const char *path;       /* as the target names it; NULL: compiled code in memory that no file backs */
-    const char *local_path; /* of a core: the file on this machine that was found to be the same; else NULL */
-    bool has_code;          /* a code range of the runtime is in its mappings: see cdacq_session_write_elf_of_file */
-    /* 1: one of its mappings can be executed, or that is not known; otherwise 0. 64 bits, so that `size` grows. */
-    uint64_t may_execute;
+    const char *path; /* as the target names it; NULL: compiled code in memory that no file backs */
+    /* Of a core, or of a file that was deleted: the file on this machine that was found to be the same; else NULL. */
+    const char *local_path;
+    bool has_code;    /* a code range of the runtime is in its mappings: see cdacq_session_write_elf_of_file */
+    bool may_execute; /* one of its mappings can be executed, or that is not known */
+    /* The path that it had, if it was deleted or replaced since, which the kernel adds to `path`; else NULL. */
+    const char *former_path;
+    const struct cdacq_local_file *local_file; /* that of `local_path`, or NULL */
 };
 
 /*
@@ -146,8 +149,8 @@ CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_sessio
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 
 /*
- * The results of comparing a record of a jitdump or perf map with the target: name, text, whether it is a
- * contradiction, meaning. DAMAGED and UNTOLD are records that could not be compared.
+ * The result of comparing a record of a jitdump or perf map with the target: name, text, whether it is a
+ * contradiction, meaning. DAMAGED and NOT_COMPARED are records that could not be compared.
  */
 #define CDACQ_VERDICTS(X)                                                                                        \
     X(MATCH, "match", false, "start, size, name and code are the same")                                          \
@@ -161,7 +164,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_sessio
     X(BYTES_DIFFER, "bytes-differ", true, "the target's memory holds other code")                                \
     X(MISSING_FROM_FILE, "missing-from-file", false, "JIT-compiled methods without a record")                    \
     X(DAMAGED, "damaged", false, "records that make no sense")                                                   \
-    X(UNTOLD, "untold", false, "the target lacks what is needed to compare")
+    X(NOT_COMPARED, "not-compared", false, "what is needed to compare is missing")
 
 enum cdacq_verdict {
 #define CDACQ_VERDICT_(name, text, contradiction, meaning) CDACQ_VERDICT_##name,

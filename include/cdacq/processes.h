@@ -36,11 +36,22 @@ struct cdacq_process {
 CDACQ_API enum cdacq_status cdacq_visit_processes(int (*visit)(const struct cdacq_process *process, void *context),
                                                   void *context, struct cdacq_error *err);
 
+/*
+ * The same for one process: `visit` is not called if it is not .NET, or has ended. A hostile process can block
+ * reads of its command line or mappings, with memory that never comes. A caller who must go on makes the call in a
+ * child process, and kills that.
+ */
+CDACQ_API enum cdacq_status cdacq_visit_process(int pid,
+                                                int (*visit)(const struct cdacq_process *process, void *context),
+                                                void *context, struct cdacq_error *err);
+
 /* The processor time of a thread of a process, .NET or not. The library sets `size`. */
 struct cdacq_thread_time {
     size_t size;
     int tid;                 /* as the caller's pid namespace has it */
     uint64_t processor_time; /* nanoseconds since it began, in the program and in the kernel */
+    uint64_t delay;          /* nanoseconds for which it was ready to run and no processor was free; 0: not known */
+    uint64_t runs;           /* how often it was given a processor; 0: not known */
 };
 
 /*

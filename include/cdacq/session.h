@@ -23,14 +23,21 @@ CDACQ_API enum cdacq_status cdacq_session_create(struct cdacq_target *target, st
 CDACQ_API void cdacq_session_destroy(struct cdacq_session *session);
 
 /*
- * How many bytes the session keeps for the strings of its answers, until it is destroyed. In a process that runs, they
- * grow with every new method that is asked for: a program that runs for days should destroy the session once it has
- * grown to a size of the program's choice, and create another.
+ * The session of a runtime, by its number (cdacq_options.runtime), of a target that was opened with
+ * CDACQ_OPEN_ALL_RUNTIMES. It belongs to `session`, is destroyed with it, and under its rules. `session` itself has its
+ * own number. NULL: the runtime cannot be read, or was not asked for.
+ *
+ * Two kinds of calls answer for all runtimes: look-ups of addresses (cdacq_session_method_at and _methods_at) and the
+ * frames of stacks. All others are about the runtime of their session: its methods, ranges, Threads, objects, locks.
  */
-CDACQ_API size_t cdacq_session_memory(const struct cdacq_session *session);
+CDACQ_API struct cdacq_session *cdacq_session_of_runtime(struct cdacq_session *session, unsigned runtime);
+
+/* The target of the session's runtime, for calls that describe it. It is not to be closed if it is one of several. */
+CDACQ_API struct cdacq_target *cdacq_session_target(const struct cdacq_session *session);
 
 /* ---- Which method owns an instruction pointer -------------------------------------------------------------------- */
 
+/* What an address is in. */
 enum cdacq_answer {
     CDACQ_ANSWER_NONE,    /* the runtime is not known to have code at the address */
     CDACQ_ANSWER_MANAGED, /* a method owns the address, which is below the exact end of its code */
@@ -41,40 +48,48 @@ enum cdacq_answer {
 #define CDACQ_OFFSET_UNKNOWN INT32_MIN
 
 /*
- * One answer. The caller sets `size` before a call fills it. The session owns what pointers point to; `error` is valid
- * until the next call on the session, the other strings until the session is destroyed. What is not known is 0, NULL
- * or, for il_offset, CDACQ_OFFSET_UNKNOWN.
+ * One answer. The caller sets `size` before a call fills it. What is not known is 0, NULL or, for il_offset,
+ * CDACQ_OFFSET_UNKNOWN.
+ *
+ * The session owns all strings in answers. Of a running process, which makes new methods for ever, they are valid until
+ * the process is read again: until the next call on a session of the target or, with CDACQ_OPEN_KEEP, the first call
+ * after cdacq_target_refresh or cdacq_target_stop. Calls from within a visit leave them valid. Of other targets, they
+ * are valid until the session is destroyed, but `error` until the next call.
  */
 struct cdacq_method {
     size_t size; /* sizeof(struct cdacq_method) of the caller */
     uint64_t ip; /* the address as the caller gave it */
     enum cdacq_answer answer;
     enum cdacq_code_kind kind;
+    unsigned runtime;     /* the number of the one whose code this is (cdacq_options.runtime); 0 for ANSWER_NONE */
+    bool module_verified; /* false: the answer uses a file that nothing in the target could confirm */
+    bool cold;            /* the address is in the cold part */
+    /* Whether the ReadyToRun code is prepared cannot be read: `error` says why, and `name` is complete. */
+    bool prepared_unknown;
+    /*
+     * The code is an async thunk, which the runtime makes (since .NET 11). It stands for the method that `name` and
+     * `token` name, and calls the method's own code, which has the same name and token. The runtime's stack traces
+     * leave thunks out. False also if that is not known, as of code that is not prepared.
+     */
+    bool async_thunk;
+    const char *name; /* in the target's enum cdacq_name_style; printable UTF-8, NUL-terminated */
+    size_t name_length;
+    const char *module;   /* path of the module that declares the method, as the target names it */
     uint64_t method_desc; /* 0 for ReadyToRun code that the runtime has not prepared; see prepared_unknown */
+    const char *tier;     /* of JIT code: Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented or Tier1Instrumented */
+    uint32_t token;       /* MethodDef token in `module`, 0x06...; 0 for dynamic methods */
+    int32_t il_offset;    /* of the code at the address, by the rule of the runtime's stack traces */
     uint64_t code_start;  /* start of the hot part, also for an address in the cold part */
     uint64_t code_size;   /* size of the whole hot part, including funclets */
     uint64_t cold_start;  /* start of the cold part; 0 if there is none */
     uint64_t cold_size;
     uint64_t offset;        /* from code_start; in the cold part: code_size plus the offset from cold_start */
     uint64_t funclet_start; /* equals code_start outside funclets, also in the cold part of the body; 0: not known */
-    uint32_t token;         /* MethodDef token in `module`, 0x06...; 0 for dynamic methods */
-    int32_t il_offset;      /* of the code at the address, by the rule of the runtime's stack traces */
-    uint32_t line;          /* from 1, in `file`, by the rule of the runtime's stack traces; see cdacq/source.h */
-    bool cold;
-    bool module_verified; /* false: the answer uses a file that nothing in the target could confirm */
-    const char *name;     /* in the target's enum cdacq_name_style; printable UTF-8, NUL-terminated */
-    size_t name_length;
-    const char *module;     /* path of the module that declares the method, as the target names it */
-    const char *tier;       /* of JIT code: Tier0, Tier1, Tier1OSR, Optimized, Tier0Instrumented or Tier1Instrumented */
     const char *file;       /* the path of the source file when the module was built */
-    const char *error;      /* one line: why the look-up failed, why `name` is NULL, or what is missing */
     const char *source_url; /* where the text of `file` is, by Source Link */
+    uint32_t line;          /* from 1, in `file`, by the rule of the runtime's stack traces; see cdacq/source.h */
     uint32_t column;        /* from 1, where the statement at `line` begins */
-    /*
-     * 1: it cannot be read whether the ReadyToRun code is prepared; `error` says why, and `name` is complete. Otherwise
-     * 0. A narrower field would fit into the padding at the end, so that `size` would not show whether a caller has it.
-     */
-    uint64_t prepared_unknown;
+    const char *error;      /* one line: why the look-up failed, why `name` is NULL, or what is missing */
 };
 
 /*
@@ -131,6 +146,16 @@ CDACQ_API enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session
                                                             int (*visit)(const struct cdacq_code_range_info *range,
                                                                          void *context),
                                                             void *context, struct cdacq_error *err);
+
+/*
+ * Checks what this build takes for granted of the runtime's layout, by a few reads: the list of threads begins with
+ * threads of the process and has as many as the runtime counts, the core library's Module is that of a mapped image,
+ * and the range section map has ranges. A runtime since .NET 11 also publishes the names that 11.0.0 does, and its
+ * contracts in versions that this build reads. CORRUPT if not: *err names what the runtime lays out in a way that this
+ * build does not know. What does not rest on that is right. OK also where it cannot be checked: in a running process
+ * that is not stopped, or where a core lacks memory.
+ */
+CDACQ_API enum cdacq_status cdacq_session_check_layout(struct cdacq_session *session, struct cdacq_error *err);
 
 /*
  * Checks whether the target and its files hold what finding methods in the code range around `address` takes; if not,

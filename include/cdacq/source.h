@@ -4,9 +4,9 @@
  * Lines come from portable PDBs. A module's PDB is embedded in its image, or the program loaded it with an assembly
  * from memory, or it is a file that has the id and, if the image gives a SHA-256 checksum, that checksum. The file is
  * looked for when the first line of the module is asked for: with cdacq_options.find_file; below the sysroots; below
- * the module paths, by its name or in the layout of a symbol server (NAME/KEY/NAME); beside the module. No server is
- * asked: debuginfod finds files by the build-id of ELF, and a PDB has none. A file that does not match is not used, and
- * `problem` names it.
+ * the module paths, by its name or in the layout of a symbol server (NAME/KEY/NAME); beside the module; on the symbol
+ * servers of cdacq_options. debuginfod is not asked: it finds files by the build-id of ELF, and a PDB has none. A file
+ * that does not match is not used, and `problem` names it.
  */
 #ifndef CDACQ_SOURCE_H
 #define CDACQ_SOURCE_H
@@ -22,12 +22,12 @@ CDACQ_BEGIN_DECLS
  * the address minus 1. Fails as cdacq_session_method_at does. Source: dotnet/runtime
  * docs/design/datacontracts/DebugInfo.md; src/coreclr/vm/debugdebugger.cpp.
  */
-CDACQ_API enum cdacq_status cdacq_session_il_offset(struct cdacq_session *session, uint64_t address, int32_t *ret,
-                                                    struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_il_offset_at(struct cdacq_session *session, uint64_t address, int32_t *ret,
+                                                       struct cdacq_error *err);
 
 /*
- * Where an address was compiled from. The caller sets `size`. The session owns the strings, which are valid until it
- * is destroyed. What is not known is 0, NULL or, for il_offset, CDACQ_OFFSET_UNKNOWN.
+ * Where an address was compiled from. The caller sets `size`. The session owns the strings: see struct
+ * cdacq_method. What is not known is 0, NULL or, for il_offset, CDACQ_OFFSET_UNKNOWN.
  */
 struct cdacq_source {
     size_t size;
@@ -64,6 +64,7 @@ struct cdacq_pdb_info {
     bool embedded;       /* it is part of the image, of the process's memory (Assembly.Load), or of the snapshot */
     bool refused;        /* a file was found that does not match: `problem` names it */
     const char *problem; /* one line: why none is in use; NULL if one is */
+    const struct cdacq_local_file *local_file; /* that of `path`, or NULL */
 };
 
 /*

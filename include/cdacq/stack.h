@@ -27,7 +27,7 @@ struct cdacq_registers {
  */
 enum cdacq_thread_state {
     CDACQ_THREAD_BACKGROUND = 0x200,  /* the process does not wait for its end */
-    CDACQ_THREAD_LEAVES = 0x10000,    /* it has ended, or has run Main and waits for the foreground threads to end */
+    CDACQ_THREAD_EXITING = 0x10000,   /* it has ended, or has run Main and waits for the foreground threads to end */
     CDACQ_THREAD_POOL = 0x1000000,    /* a worker of the thread pool, or a thread that serves it */
     CDACQ_THREAD_WAITING = 0x2000000, /* it sleeps, waits or joins */
 };
@@ -39,6 +39,36 @@ enum cdacq_thread_mode {
     CDACQ_MODE_USER,   /* it was in no system call: it ran, or was ready to run */
 };
 
+/* What a system call does, or waits for. */
+enum cdacq_call_kind {
+    CDACQ_CALL_OTHER,
+    CDACQ_CALL_READ, /* of a file, a pipe or a terminal */
+    CDACQ_CALL_WRITE,
+    CDACQ_CALL_RECEIVE, /* from a socket */
+    CDACQ_CALL_SEND,
+    CDACQ_CALL_ACCEPT, /* a connection */
+    CDACQ_CALL_CONNECT,
+    CDACQ_CALL_POLL,  /* for one of several descriptors, or a time */
+    CDACQ_CALL_LOCK,  /* the lock of a file: flock, or fcntl with F_SETLKW */
+    CDACQ_CALL_CHILD, /* for a child process */
+    CDACQ_CALL_SLEEP,
+    CDACQ_CALL_FUTEX, /* for another thread: locks and events of the process wait so */
+};
+
+/* A system call that a thread was in. What pointers point to is valid as long as that of the thread. */
+struct cdacq_system_call {
+    size_t size;
+    enum cdacq_call_kind kind;
+    unsigned number;  /* the kernel's, on x86-64 */
+    const char *name; /* "recvmsg"; NULL: not known */
+    int descriptor;   /* that it uses; -1: none, or not known */
+    int child;        /* of CDACQ_CALL_CHILD: the process, in the thread's pid namespace; 0: any, or not known */
+    /* Of a running process: */
+    const char *file;  /* what the descriptor leads to: a path, or the kernel's "pipe:[123]"; NULL: not known */
+    const char *local; /* of a socket: its own address, "127.0.0.1:80" or a path; NULL: not known */
+    const char *peer;  /* the other end's; NULL: not known, or it has none */
+};
+
 /* A thread. The library sets `size`. What pointers point to is valid until the callback returns. */
 struct cdacq_thread {
     size_t size;
@@ -47,7 +77,7 @@ struct cdacq_thread {
     uint32_t managed_id; /* the runtime's id; 0: not known */
     int signal;          /* of a core: the signal that the thread got; 0: none */
     bool died;           /* of a core: that signal ended the process */
-    const char *name;    /* NULL: not known */
+    const char *name;    /* that the program gave it, or else the kernel's; NULL: not known */
     const struct cdacq_registers *registers;
     uint64_t exception;        /* object that is being thrown or handled, the innermost (cdacq/exception.h); 0: none */
     uint64_t last_thrown;      /* object of the last exception; handled since, unless it is `exception`; 0: none */
@@ -64,6 +94,7 @@ struct cdacq_thread {
      * was called without telling the runtime (SuppressGCTransition). False also if that is not known, as on .NET 8.
      */
     bool delays_suspension;
+    const struct cdacq_system_call *call; /* NULL: it was in none, or that is not known, as on all but x86-64 */
 };
 
 /*
@@ -80,6 +111,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *se
 
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
+/* What the code of a frame is. */
 enum cdacq_frame_kind {
     CDACQ_FRAME_NATIVE,   /* native code, or code of an unknown kind */
     CDACQ_FRAME_MANAGED,  /* a method's body */
@@ -87,6 +119,7 @@ enum cdacq_frame_kind {
     CDACQ_FRAME_STUB,     /* code that the runtime itself generates */
     CDACQ_FRAME_SIGNAL,   /* the trampoline that the kernel returns to from a signal handler */
     CDACQ_FRAME_EXPLICIT, /* a Frame of the runtime, which has no code; only with CDACQ_FRAMES_EXPLICIT */
+    CDACQ_FRAME_ASYNC,    /* an async method that waits, which has no frame; only with CDACQ_FRAMES_ASYNC */
 };
 
 /* How a frame was found. */
@@ -100,8 +133,10 @@ enum cdacq_frame_source {
      * guess, until a Frame of the runtime confirms the walk. Such a frame can be wrong, and others can be missing.
      */
     CDACQ_FRAME_BY_GUESS,
+    CDACQ_FRAME_BY_AWAIT, /* the objects that lead from an async method to the one that awaits it */
 };
 
+/* The kind of a funclet. */
 enum cdacq_funclet_kind {
     CDACQ_FUNCLET_NONE, /* not a funclet, or its kind is not known */
     CDACQ_FUNCLET_CATCH,
@@ -113,7 +148,7 @@ enum cdacq_funclet_kind {
 /* One frame. The library sets `size`. What pointers point to is valid until the callback returns. */
 struct cdacq_frame {
     size_t size;
-    unsigned index; /* 0 is the innermost; of an explicit Frame, that of the next frame with code */
+    unsigned index; /* 0 is the innermost; of a frame without code, that of the next one with code */
     enum cdacq_frame_kind kind;
     enum cdacq_frame_source by;
     enum cdacq_funclet_kind funclet;
@@ -134,16 +169,25 @@ struct cdacq_frame {
     const struct cdacq_registers *registers; /* those that are known; NULL for an explicit Frame */
     bool after_gap; /* frames may be missing before it: the walk found no caller there, and went on with a Frame */
     bool files_unverified; /* of native code: its symbol, or how it was found, rests on a file that nothing confirms */
+    uint64_t object;       /* of an async method: a Continuation, or the box of a state machine; else 0 */
 };
 
 enum cdacq_frames_flags {
     CDACQ_FRAMES_EXPLICIT = 1 << 0, /* also visit the runtime's Frames, where they are on the stack */
     CDACQ_FRAMES_CALLER = 1 << 1,   /* the registers are those of a caller: the program counter is a return address */
+    CDACQ_FRAMES_ASYNC = 1 << 2,    /* also visit async methods that wait for what the thread does, or it for them */
 };
 
 /*
+ * With CDACQ_FRAMES_ASYNC, async methods are visited where they would be if they had not been suspended. If the thread
+ * runs async code, the methods that await it come before the frame of the runtime's method that resumed it. If the
+ * thread waits for a task, the methods of the task that are suspended come before the frame of the method that waits.
+ * `method` says where a method awaits; of its numbers, only `token` and `il_offset` are known of a state machine. The
+ * chain ends where several methods await one task, and where a task completes that keeps no list of what it waits for
+ * (Task.WhenAll without results). It needs a thread of cdacq_session_visit_threads.
+ *
  * Calls `visit` for the frames of a thread, from the innermost to the outermost. `thread` is one that
- * cdacq_session_visit_threads passed, or a struct in which the caller set `size` and `thread`: it leads to the
+ * cdacq_session_visit_threads passed, or a struct whose `size` and `thread` the caller set: it leads to the
  * runtime's Frames. If it is NULL, the walk uses no Frames. The walk begins with `registers`, or with those of `thread`
  * if `registers` is NULL; the program counter and the stack pointer must be known. `visit` may use the session.
  * CDACQ_OK: the outermost frame was visited. CDACQ_STOPPED: `visit` returned non-zero. Negative: the walk ended before

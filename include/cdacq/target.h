@@ -14,6 +14,12 @@ CDACQ_BEGIN_DECLS
  * An open target. Several threads may share one of a core, an image or caller's memory; one thread at a time may use a
  * live process, or a target with CDACQ_OPEN_RECORD, and its sessions. It owns the strings in the structs that describe
  * it.
+ *
+ * A file that the target names, or memory that a process maps from such a file, may be on a file system that never
+ * answers (FUSE, NFS). Only then does the library fork a helper process, which looks at it in the library's place and
+ * is waited for 4 seconds for each target. The helper runs no handlers of pthread_atfork(), keeps no file descriptor
+ * of the caller open, and ends with the caller. It sends no SIGCHLD, and only waitpid() with __WALL or __WCLONE finds
+ * it.
  */
 struct cdacq_target;
 
@@ -26,16 +32,16 @@ enum cdacq_open_flags {
     CDACQ_OPEN_RECORD = 1 << 1,     /* record what is read, for cdacq_target_write_snapshot */
     CDACQ_OPEN_DEBUGINFOD = 1 << 2, /* ask the servers in DEBUGINFOD_URLS for missing ELF files */
     /*
-     * Also open a target in which no method can be found: a process without a runtime, or with one that cannot be read.
+     * Also open a target where no method can be found: a process without a runtime, or with one that cannot be read.
      * cdacq_target_get_info then says why. All calls that take no session work; no session can be created. The search
      * for runtimes covers every mapped image instead of ending at the first libcoreclr.so.
      */
     CDACQ_OPEN_PARTIAL = 1 << 3,
     /*
-     * Read the core, and the files that replace what it lacks, with pread into private memory. Map no file, not even
-     * the memfd in which a running process keeps memory. For programs that must not die of SIGBUS when such a file is
-     * truncated: bytes that are gone by then are missing (MEMORY); bytes that were read before remain. Pages of the
-     * core are kept as they are read, at most 1 GiB; a replacement file is read whole, at most 1 GiB of it.
+     * Read the core, and the files that replace what it lacks, with pread into private memory. Map no file. For
+     * programs that must not die of SIGBUS when such a file is truncated: bytes that are gone by then are missing
+     * (MEMORY); bytes that were read before remain. Pages of the core are kept as they are read, at most 1 GiB; a
+     * replacement file is read whole, at most 1 GiB of it.
      */
     CDACQ_OPEN_PREAD = 1 << 4,
     /*
@@ -43,6 +49,19 @@ enum cdacq_open_flags {
      * change.
      */
     CDACQ_OPEN_KEEP = 1 << 5,
+    /*
+     * Also open the other runtimes of the process: those in files named libcoreclr.so and, with CDACQ_OPEN_PARTIAL,
+     * any. A session then answers for all of them where cdacq/session.h says so; cdacq_session_of_runtime has those of
+     * each. `descriptors` and `descriptor_address` are for cdacq_options.runtime alone. Opening fails only if no
+     * runtime can be read; cdacq_runtime_info.problem says why one cannot.
+     */
+    CDACQ_OPEN_ALL_RUNTIMES = 1 << 6,
+    /*
+     * Also open a process whose only runtime cannot be read, because its file is missing, say. A session then knows
+     * native code alone: the threads of the process and their native frames. cdacq_target_get_info says what is wrong
+     * with the runtime.
+     */
+    CDACQ_OPEN_NATIVE = 1 << 7,
 };
 
 /*
@@ -57,6 +76,7 @@ enum cdacq_name_style {
     CDACQ_NAMES_SOURCE, /* lambda in Ns.Outer.M(int): as CSHARP, but the method that a person wrote */
 };
 
+/* What is missing. */
 enum cdacq_need_kind {
     CDACQ_NEED_FILE,               /* a mapped file whose bytes are missing */
     CDACQ_NEED_DESCRIPTOR,         /* the descriptor that the runtime does not publish: cdacq_options.descriptors */
@@ -94,7 +114,7 @@ struct cdacq_options {
      * library refuses it and goes on searching. Called by one thread at a time, from within any call on the target or
      * its sessions; it must not call back into them. It must stay callable until cdacq_target_close.
      */
-    bool (*find_file)(void *context, const struct cdacq_need *file, char *ret_path, size_t size);
+    bool (*find_file)(const struct cdacq_need *file, char *ret_path, size_t size, void *context);
     void *find_file_context;
     /*
      * Says how the user of the host program can supply what is missing: writes nothing, or a text of at most `size`
@@ -102,7 +122,7 @@ struct cdacq_options {
      * library name what is missing but not how to supply it. Called under the rules of find_file, once for each need:
      * when a file was not found or not accepted, and when opening fails.
      */
-    void (*describe_need)(void *context, const struct cdacq_need *need, char *ret_text, size_t size);
+    void (*describe_need)(const struct cdacq_need *need, char *ret_text, size_t size, void *context);
     void *describe_need_context;
     /*
      * For cores that are compressed or come from a pipe: the maximal number of bytes in the temporary file, not
@@ -113,23 +133,39 @@ struct cdacq_options {
      * Called often while such a core is read, in bytes of the file or pipe, and while cdacq_target_verify reads its
      * file twice, in bytes of twice the file. `total` is 0 if it is not known.
      */
-    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void (*progress)(uint64_t done, uint64_t total, void *context);
     void *progress_context;
     /*
-     * Bounds on what all calls on the target and its sessions take together: units of fuel (a unit pays for one read of
-     * memory or one step of a loop), and bytes of memory that are kept. 0: only the bounds of single calls apply.
-     * CDACQ_BOUND_BY_SIZE: what a core of its size may need, about two seconds and 256 MiB for a core of up to 128 MiB;
-     * no bound for other targets. Once a bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says
-     * which it is.
+     * Bounds on what all calls on the target and its sessions take together: units of fuel (one for each read of memory
+     * or step of a loop), and bytes of memory that are kept. 0: only the bounds of single calls apply.
+     * CDACQ_BOUND_BY_SIZE: about two seconds and 256 MiB for a core of up to 128 MiB, or a process with as much in RAM
+     * of its own; no bound for other targets. Work on a process begins anew with cdacq_target_refresh and _stop. Once a
+     * bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says which it is.
      */
     uint64_t work_max, memory_max;
     /*
-     * Called often while debuginfod fetches a file (CDACQ_OPEN_DEBUGINFOD). `file` has its path and build-id; `done`
-     * and `total` are bytes, and 0 while they are not known. Called once more when the fetch has ended, with a `file`
-     * of NULL. Called under the rules of find_file.
+     * Called often while a file is fetched by debuginfod (CDACQ_OPEN_DEBUGINFOD) or from a symbol server. `file` has
+     * its path and build-id, or its key; `done` and `total` are bytes, and 0 while they are not known. Called once more
+     * when the fetch has ended, with a `file` of NULL. Called under the rules of find_file.
      */
-    void (*fetching)(void *context, const struct cdacq_need *file, uint64_t done, uint64_t total);
+    void (*fetching)(const struct cdacq_need *file, uint64_t done, uint64_t total, void *context);
     void *fetching_context;
+    /*
+     * URLs of symbol servers (https://example.com/symbols), asked in order for mapped files, debug files and PDBs that
+     * are found nowhere else, by the keys of cdacq_need.symbol_key. A file is checked as any other; one that nothing
+     * confirms is used as if it were at its own path. The program curl (PATH) reads the URLs, and runs meanwhile; it
+     * sends SIGCHLD, and nothing can be fetched where that is ignored. While a process is stopped, no server is asked.
+     */
+    const char *const *symbol_servers;
+    size_t symbol_server_count;
+    /* The folder of fetched files, made if it is missing. NULL: $XDG_CACHE_HOME/cdacq or ~/.cache/cdacq. */
+    const char *symbol_cache;
+    /*
+     * Called when a symbol server does not give a file, or gives another one: `why` is one line, `url` what was asked
+     * for; or, where a copy of an earlier fetch is refused, its path. `absent`: the server has no such file. Called
+     * with fetching_context, under the rules of find_file.
+     */
+    void (*fetch_failed)(const struct cdacq_need *file, const char *url, bool absent, const char *why, void *context);
 };
 
 #define CDACQ_BOUND_BY_SIZE UINT64_MAX
@@ -186,7 +222,7 @@ struct cdacq_registers;
 /* A thread of a target whose memory the caller provides. */
 struct cdacq_memory_thread {
     size_t size;                             /* sizeof(struct cdacq_memory_thread) of the caller */
-    int tid;                                 /* the kernel's id, by which the runtime knows the thread */
+    int tid;                                 /* the kernel's id, which the runtime uses, too */
     int signal;                              /* the signal that it got; 0: none */
     bool died;                               /* that signal ended the process */
     const char *name;                        /* NULL: not known; up to 16 bytes are kept */
@@ -206,7 +242,7 @@ struct cdacq_memory {
      * contains `address`, or false if it is not readable. The bytes must not change until cdacq_target_close; the
      * library does not copy them. Several threads may call it at once if several use the target.
      */
-    bool (*span_at)(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes);
+    bool (*span_at)(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context);
     const struct cdacq_mapping *mappings; /* in any order; may be empty if the options give a descriptor address */
     size_t mapping_count;
     /*
@@ -220,10 +256,10 @@ struct cdacq_memory {
      * Called by one thread at a time, from within any call on the target or its sessions; it must not call back into
      * them.
      */
-    size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
+    size_t (*read)(uint64_t address, void *buffer, size_t size, void *context);
     int pid;              /* of the process, for cdacq_target_info only; 0 when not known */
     uint16_t elf_machine; /* EM_* of the process; 0 when not known: taken from the runtime's image if there is one */
-    /* For cdacq_session_visit_threads, in the order in which it visits them. The first one's `size` is that of all. */
+    /* For cdacq_session_visit_threads, in its order of visits. The first one's `size` is that of all. */
     const struct cdacq_memory_thread *threads;
     size_t thread_count; /* at most 65536 are used; 0: the target has no threads */
     /*
@@ -262,7 +298,14 @@ CDACQ_API void cdacq_target_close(struct cdacq_target *target);
 
 /* ---- What the target is ------------------------------------------------------------------------------------------ */
 
+/* What a target is. */
 enum cdacq_target_kind { CDACQ_TARGET_CORE, CDACQ_TARGET_PROCESS, CDACQ_TARGET_MEMORY, CDACQ_TARGET_IMAGE };
+
+/* Memory that the kernel and gdb leave out of a core if a bit of /proc/PID/coredump_filter is not set (core(5)). */
+enum cdacq_core_filter {
+    CDACQ_FILTER_PRIVATE = 1 << 0, /* anonymous private memory: the stacks and heaps */
+    CDACQ_FILTER_SHARED = 1 << 1,  /* anonymous shared memory: with W^X, the runtime has its own structures there */
+};
 
 /* The target owns the strings, which are valid until it is closed. A string that is not known is NULL. */
 struct cdacq_target_info {
@@ -278,7 +321,7 @@ struct cdacq_target_info {
     const char *runtime_path; /* the image that publishes the descriptor */
     uint64_t runtime_base;
     const char *runtime_build_id;     /* in hex */
-    const char *runtime_release;      /* "10.0"; NULL unless two sources in the target agree */
+    const char *runtime_release;      /* "10.0"; NULL unless the runtime publishes it, or two sources agree */
     const char *runtime_version;      /* "10.0.12" */
     const char *runtime_file_version; /* "10.0.1226.42308", from the image */
     uint64_t descriptor_address;      /* 0 if the descriptor does not come from the target */
@@ -293,14 +336,16 @@ struct cdacq_target_info {
     enum cdacq_status
         problem_status;     /* with CDACQ_OPEN_PARTIAL the status that opening would have failed with; or CDACQ_OK */
     const char *problem;    /* one line: why no method can be found; or NULL */
-    bool native_aot;        /* the problem is that the runtime appears to be NativeAOT */
+    bool native_aot;        /* the runtime is NativeAOT, whether or not there is a problem */
     const char *truncation; /* of a core that is compressed or came from a pipe, one line: why it is truncated */
     const char *operating_system;   /* "unix" or "win", from the descriptor of .NET 10 and later; or NULL */
     const char *descriptor_missing; /* one line: the first part of it that is missing or damaged; or NULL */
+    unsigned
+        missing_filter; /* enum cdacq_core_filter: of a whole core, the bits that it was written without, as it seems */
 };
 
 /*
- * Begins a question about a running process: from now on, all sessions of the target read again what the process can
+ * Begins an epoch of a running process: from now on, all sessions of the target read again what the process can
  * change. Only needed with CDACQ_OPEN_KEEP. The list of mapped files is read again when the size of the process's
  * memory has changed, or a second has passed; a process that was opened with CDACQ_OPEN_STOP keeps it. Does nothing for
  * other targets. Fails with IO if the process has ended or executed another program.
@@ -308,8 +353,8 @@ struct cdacq_target_info {
 CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, struct cdacq_error *err);
 
 /*
- * Stops all threads of a process that was opened without CDACQ_OPEN_STOP, until cdacq_target_resume, and begins a
- * question as cdacq_target_refresh does. A thread of the library holds them; the caller must not call waitpid(-1)
+ * Stops all threads of a process that was opened without CDACQ_OPEN_STOP, until cdacq_target_resume, and begins an
+ * epoch as cdacq_target_refresh does. A thread of the library holds them; the caller must not call waitpid(-1)
  * meanwhile. If this process ends, by whatever signal, the target runs on. Fails with ARGUMENT unless the target is a
  * process that runs, or within cdacq_session_visit_mapped_files, and with IO if a thread cannot be stopped, or if the
  * process has ended or executed another program, which then runs on.
@@ -353,7 +398,7 @@ struct cdacq_process_info {
     const char *program;   /* path of the executable, or as it was started */
     const char *name;      /* of the first thread, at most 15 bytes */
     const char *arguments; /* the command line, separated by spaces */
-    bool arguments_cut;    /* there may be more: a core has at most some 80 bytes of the command line */
+    bool arguments_cut;    /* there may be more: a core without the top of the stack has some 80 bytes of them */
     int signal;            /* of a core: the signal that ended the process */
     int signal_code;       /* si_code: above 0, the kernel sent the signal */
     bool has_signal_address;
@@ -376,6 +421,9 @@ struct cdacq_process_info {
 CDACQ_API enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, struct cdacq_process_info *ret,
                                                           struct cdacq_error *err);
 
+/* How many runtimes the process has, as cdacq_target_visit_runtimes visits them. */
+CDACQ_API unsigned cdacq_target_runtime_count(const struct cdacq_target *target);
+
 /* A runtime of the process. A string that is not known is NULL. */
 struct cdacq_runtime_info {
     size_t size;
@@ -384,7 +432,8 @@ struct cdacq_runtime_info {
     const char *build_id;        /* in hex */
     const char *version;         /* "10.0.12", or "10.0" */
     uint64_t descriptor_address; /* 0: not known */
-    bool in_use;
+    bool in_use;                 /* with CDACQ_OPEN_ALL_RUNTIMES: it can be read */
+    const char *problem;         /* of one that was to be used, one line: why it cannot be read; or NULL */
 };
 
 /*
@@ -415,6 +464,17 @@ CDACQ_API enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *ta
                                                                       void *context),
                                                          void *context, struct cdacq_error *err);
 
+/* A file of this machine that was found to be one of the target. Valid until the `visit` that has it returns. */
+struct cdacq_local_file;
+
+/*
+ * Opens the file for reading: the very one that was compared with the target. The caller closes *ret_fd. Its path may
+ * lead elsewhere by now, to a file of whoever the target belongs to. Fails with IO if the file was replaced or changed
+ * since it was compared, or cannot be opened.
+ */
+CDACQ_API enum cdacq_status cdacq_local_file_open(const struct cdacq_local_file *file, int *ret_fd,
+                                                  struct cdacq_error *err);
+
 /* A file that is mapped into the target. Strings are valid until `visit` returns. */
 struct cdacq_module_info {
     size_t size;
@@ -423,10 +483,11 @@ struct cdacq_module_info {
     uint64_t missing_size;  /* bytes of the file that the target itself lacks */
     const char *local_path; /* the file that supplies them; NULL if none was needed, found or accepted */
     /* The keys are those of `local_path` where the target itself lacks the headers; NULL when not known. */
-    const char *build_id;   /* of an ELF image, in hex: the key for debuginfod */
-    const char *symbol_key; /* NAME/KEY/NAME: the key for symbol servers */
-    const char *problem;    /* one line: why no file was used; or NULL */
-    bool verified;          /* something in the target confirmed `local_path` */
+    const char *build_id;                      /* of an ELF image, in hex: the key for debuginfod */
+    const char *symbol_key;                    /* NAME/KEY/NAME: the key for symbol servers */
+    const char *problem;                       /* one line: why no file was used; or NULL */
+    bool verified;                             /* something in the target confirmed `local_path` */
+    const struct cdacq_local_file *local_file; /* that of `local_path`, or NULL */
 };
 
 /*
@@ -443,6 +504,7 @@ CDACQ_API enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *targ
 
 /* ---- The descriptor ---------------------------------------------------------------------------------------------- */
 
+/* What a value of the descriptor is. */
 enum cdacq_descriptor_item_kind {
     CDACQ_ITEM_TYPE,  /* name; with has_value, value is the size */
     CDACQ_ITEM_FIELD, /* of the type visited before it; value is the offset */
@@ -476,7 +538,7 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
 
 /*
  * Writes a self-contained ELF core with only the memory that was read since the target was opened with
- * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core answers the same questions on any machine without other
+ * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core gives the same answers on any machine without other
  * files; it has the PDBs that lines came from, up to 32 MiB of them. It has the threads that the last
  * cdacq_session_visit_threads visited, with their registers. It also has each stack that cdacq_session_visit_frames
  * walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that. *ret_size is the size of the

@@ -8,7 +8,8 @@
 #include "contracts/execution_manager/block_gc_info.h"
 #include "contracts/execution_manager/function_table.h"
 #include "contracts/type_system/clause_handler.h"
-#include "src/api/session.h"
+#include "formats/debug_info.h"
+#include "src/lookup/opened_session.h"
 #include "util/sized.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a block fits into its handle");
@@ -20,22 +21,22 @@ static struct code_block block_of(const struct cdacq_block *handle)
     return block;
 }
 
-static struct field_reader *begin_with(struct cdacq_session *session, uint32_t fuel)
+static struct reader *begin_with(struct cdacq_session *session, uint32_t fuel)
 {
-    session_begin_question(session);
-    session_clear_log(session);
-    reader_begin(&session->reader.raw, fuel);
-    return &session->reader;
+    resolver_begin(&session->resolver);
+    epoch_watch(&session->resolver.epoch);
+    reader_begin(&session->resolver.reader, fuel);
+    return &session->resolver.reader;
 }
 
 /* Begins a look-up. Returns the reader for it. */
-static struct field_reader *begin(struct cdacq_session *session)
+static struct reader *begin(struct cdacq_session *session)
 {
     return begin_with(session, FUEL_LOOKUP);
 }
 
 /* The same with fuel for a list of all heaps. */
-static struct field_reader *begin_long(struct cdacq_session *session)
+static struct reader *begin_long(struct cdacq_session *session)
 {
     return begin_with(session, FUEL_INDEX);
 }
@@ -44,12 +45,12 @@ static struct field_reader *begin_long(struct cdacq_session *session)
  * Sets `answered` to the value of an expression that reads the target. Evaluates it again as long as a running process
  * changes what it has read. This is a macro because each call of this file evaluates another expression.
  */
-#define ANSWER(session, answered, expression)                         \
-    do {                                                              \
-        unsigned tries_ = 0;                                          \
-        do                                                            \
-            (answered) = (expression);                                \
-        while (session_must_repeat((session), &tries_, &(answered))); \
+#define ANSWER(session, answered, expression)                                          \
+    do {                                                                               \
+        struct epoch_tries tries_ = {0};                                               \
+        do                                                                             \
+            (answered) = (expression);                                                 \
+        while (epoch_again_or_fail(&(session)->resolver.epoch, &tries_, &(answered))); \
     } while (0)
 
 static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
@@ -57,20 +58,21 @@ static enum cdacq_status not_managed(uint64_t address, struct cdacq_error *err)
     return error_set(err, CDACQ_NOT_MANAGED, address, "%s", cdacq_status_text(CDACQ_NOT_MANAGED));
 }
 
-enum cdacq_status cdacq_session_get_code_block(struct cdacq_session *session, uint64_t ip, struct cdacq_block *ret,
-                                               struct cdacq_error *err)
+enum cdacq_status cdacq_session_code_block_at(struct cdacq_session *session, uint64_t ip, struct cdacq_block *ret,
+                                              struct cdacq_error *err)
 {
     struct code_block block;
     bool found;
     ANSWER(session, found,
-           execution_manager_find(&session->target->manager, begin(session), session_address(session, ip), &block) &&
+           execution_manager_find(&session->resolver.target->manager, begin(session),
+                                  resolver_address(&session->resolver, ip), &block) &&
                code_block_is_method(&block));
     if (found) {
         *ret = (struct cdacq_block){0};
         memcpy(ret->opaque, &block, sizeof block);
         return CDACQ_OK;
     }
-    enum cdacq_status status = reader_status(&session->reader.raw, err);
+    enum cdacq_status status = reader_status(&session->resolver.reader, err);
     return status < 0 ? status : not_managed(ip, err);
 }
 
@@ -103,7 +105,7 @@ uint64_t cdacq_block_get_unwind_info_base_address(const struct cdacq_block *bloc
 static enum cdacq_status finish(struct cdacq_session *session, bool answered, uint64_t address, const char *problem,
                                 struct cdacq_error *err)
 {
-    enum cdacq_status status = answered ? CDACQ_OK : reader_status(&session->reader.raw, err);
+    enum cdacq_status status = answered ? CDACQ_OK : reader_status(&session->resolver.reader, err);
     return answered || status < 0 ? status : error_set(err, CDACQ_ERR_CORRUPT, address, "%s", problem);
 }
 
@@ -181,9 +183,11 @@ enum cdacq_status cdacq_block_get_debug_info(const struct cdacq_block *handle, s
     uint64_t debug_info;
     bool has_flag_byte, answered;
     ANSWER(session, answered, block.manager->debug_info(begin(session), &block, &debug_info, &has_flag_byte));
+    /* The contract keeps the flag, but the encoding since .NET 11 has no such byte. */
+    const struct debug_info_encoding *encoding = session->resolver.target->contracts.debug_info;
     if (answered) {
         *ret = debug_info;
-        *ret_has_flag_byte = has_flag_byte;
+        *ret_has_flag_byte = has_flag_byte && (!encoding || debug_info_has_flags(encoding));
     }
     return finish(session, answered, block.start, "the method's debug info is not known", err);
 }
@@ -234,15 +238,15 @@ static void describe_handler(struct cdacq_session *session, const struct code_bl
     bool is_catch_all;
     if (clause->kind != CDACQ_CLAUSE_TYPED)
         return;
-    const struct method_record *record = session_find_record(session, block->ip, &method);
+    const struct method_record *record = answer_find(&session->resolver, block->ip, &method);
     /* In a running process, another method may be there by now. */
     bool is_same =
         record && record->method.code_start == block->start && record->method.method_desc == block->method_desc;
     const struct module *module = is_same ? record->module : NULL;
     if (clause->class_token && module)
         clause->module = module->address;
-    reader_begin(&session->reader.raw, FUEL_LOOKUP); /* not a new question, which could free the module */
-    if (!clause_is_catch_all(&session->reader, module, clause, &is_catch_all))
+    reader_begin(&session->resolver.reader, FUEL_LOOKUP); /* not a new epoch, which could free the module */
+    if (!clause_is_catch_all(&session->resolver.reader, module, clause, &is_catch_all))
         return;
     clause->is_catch_all = is_catch_all;
     clause->is_catch_all_known = true;
@@ -259,12 +263,12 @@ enum cdacq_status cdacq_block_visit_exception_clauses(const struct cdacq_block *
     bool answered;
     ANSWER(session, answered, block.manager->clauses(begin(session), &block, &clauses));
     if (!answered)
-        return reader_status(&session->reader.raw, err);
+        return reader_status(&session->resolver.reader, err);
     for (uint32_t i = 0; i < clauses.count; i++) {
         /* `visit` may have used the session: each clause is a look-up of its own. */
         ANSWER(session, answered, exception_clause_read(begin(session), &clauses, i, &clause));
         if (!answered)
-            return reader_status(&session->reader.raw, err);
+            return reader_status(&session->resolver.reader, err);
         describe_handler(session, &block, &clause);
         if (visit(&clause, context))
             return CDACQ_STOPPED;
@@ -282,28 +286,29 @@ const char *cdacq_code_kind_text(enum cdacq_code_kind kind)
     return (unsigned)kind < ARRAY_SIZE(texts) ? texts[kind] : "Unknown";
 }
 
-enum cdacq_status cdacq_session_get_code_kind(struct cdacq_session *session, uint64_t address,
-                                              enum cdacq_code_kind *ret, struct cdacq_error *err)
+enum cdacq_status cdacq_session_code_kind_at(struct cdacq_session *session, uint64_t address, enum cdacq_code_kind *ret,
+                                             struct cdacq_error *err)
 {
     struct code_block block;
-    uint64_t plain = session_address(session, address);
+    uint64_t plain = resolver_address(&session->resolver, address);
     bool found;
-    ANSWER(session, found, execution_manager_find(&session->target->manager, begin(session), plain, &block));
-    if (!found && reader_failed(&session->reader.raw))
-        return reader_status(&session->reader.raw, err);
+    ANSWER(session, found, execution_manager_find(&session->resolver.target->manager, begin(session), plain, &block));
+    if (!found && reader_failed(&session->resolver.reader))
+        return reader_status(&session->resolver.reader, err);
     *ret = found ? block.kind : CDACQ_CODE_UNKNOWN;
     return found ? CDACQ_OK : not_managed(address, err);
 }
 
-enum cdacq_status cdacq_session_find_ready_to_run_module(struct cdacq_session *session, uint64_t address, uint64_t *ret,
-                                                         struct cdacq_error *err)
+enum cdacq_status cdacq_session_ready_to_run_module_at(struct cdacq_session *session, uint64_t address, uint64_t *ret,
+                                                       struct cdacq_error *err)
 {
     struct range_section section;
-    uint64_t plain = session_address(session, address);
+    uint64_t plain = resolver_address(&session->resolver, address);
     bool found;
-    ANSWER(session, found, execution_manager_section(&session->target->manager, begin(session), plain, &section));
-    if (!found && reader_failed(&session->reader.raw))
-        return reader_status(&session->reader.raw, err);
+    ANSWER(session, found,
+           execution_manager_section(&session->resolver.target->manager, begin(session), plain, &section));
+    if (!found && reader_failed(&session->resolver.reader))
+        return reader_status(&session->resolver.reader, err);
     if (!found || !jit_manager_of(&section)->in_images)
         return not_managed(address, err);
     *ret = section.r2r_module;
@@ -318,9 +323,9 @@ enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *sessi
     if (status < 0)
         return status;
     bool answered;
-    ANSWER(session, answered, jit_manager_info(&session->target->manager, begin_long(session), kind, &info));
+    ANSWER(session, answered, jit_manager_info(&session->resolver.target->manager, begin_long(session), kind, &info));
     if (!answered)
-        return reader_status(&session->reader.raw, err);
+        return reader_status(&session->resolver.reader, err);
     if (!info.address)
         return not_managed(0, err);
     sized_copy(ret, &info, sizeof info);
@@ -330,8 +335,8 @@ enum cdacq_status cdacq_session_get_jit_manager_info(struct cdacq_session *sessi
 /* The status of a list that was read, before `visit` uses the session. */
 static enum cdacq_status list_status(const struct cdacq_session *session, struct cdacq_error *err)
 {
-    enum cdacq_status status = reader_status(&session->reader.raw, err);
-    return status < 0 ? status : session_check_process(session, err);
+    enum cdacq_status status = reader_status(&session->resolver.reader, err);
+    return status < 0 ? status : epoch_check_process(&session->resolver.epoch, err);
 }
 
 enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, enum cdacq_code_kind kind,
@@ -339,7 +344,7 @@ enum cdacq_status cdacq_session_visit_code_heaps(struct cdacq_session *session, 
                                                  void *context, struct cdacq_error *err)
 {
     struct code_heap_list heaps;
-    code_heaps_list(&session->target->manager, begin_long(session), kind, &heaps);
+    code_heaps_list(&session->resolver.target->manager, begin_long(session), kind, &heaps);
     enum cdacq_status status = list_status(session, err);
     for (size_t i = 0; i < heaps.count && status != CDACQ_STOPPED; i++)
         if (visit(&heaps.items[i], context))
@@ -353,8 +358,8 @@ enum cdacq_status cdacq_session_visit_function_table_entries(struct cdacq_sessio
                                                              struct cdacq_error *err)
 {
     struct function_table entries = {0};
-    uint32_t size = session->target->layout.sizes[T_RuntimeFunction];
-    function_table_read(&session->target->manager, begin_long(session), table, &entries);
+    uint32_t size = session->resolver.target->layout.sizes[T_RuntimeFunction];
+    function_table_read(&session->resolver.target->manager, begin_long(session), table, &entries);
     enum cdacq_status status = list_status(session, err);
     for (size_t i = 0; i < entries.count && status == CDACQ_OK; i++)
         for (uint32_t j = 0; j < entries.items[i].count && status == CDACQ_OK; j++)
@@ -367,15 +372,16 @@ enum cdacq_status cdacq_session_visit_function_table_entries(struct cdacq_sessio
 enum cdacq_status cdacq_session_non_virtual_entry_to_method_desc(struct cdacq_session *session, uint64_t entry_point,
                                                                  uint64_t *ret, struct cdacq_error *err)
 {
-    uint64_t plain = session_address(session, entry_point), method_desc;
+    uint64_t plain = resolver_address(&session->resolver, entry_point), method_desc;
     bool found;
-    ANSWER(session, found,
-           execution_manager_entry_method_desc(&session->target->manager, begin(session), plain, &method_desc));
+    ANSWER(
+        session, found,
+        execution_manager_entry_method_desc(&session->resolver.target->manager, begin(session), plain, &method_desc));
     if (found) {
         *ret = method_desc;
         return CDACQ_OK;
     }
-    enum cdacq_status status = reader_status(&session->reader.raw, err);
+    enum cdacq_status status = reader_status(&session->resolver.reader, err);
     return status < 0 ? status
                       : error_set(err, CDACQ_NOT_MANAGED, entry_point,
                                   "0x%" PRIx64 " enters no method with a MethodDesc", entry_point);

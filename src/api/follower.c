@@ -4,13 +4,12 @@
 #include "src/api/follower.h"
 
 #include "src/api/listing.h"
-#include "src/api/question.h"
+#include "src/lookup/opened_session.h"
 #include "util/clock.h"
 
 enum {
-    ERRORS_BEFORE_VISIT = 3,        /* rounds in which code cannot be read; the process may be about to free it */
-    FAILURES_MAX = 5,               /* rounds in a row that fail; the runtime's lists may change while they are read */
-    SESSION_MAX = 32 * 1024 * 1024, /* bytes of names, after which a new session is created to free them */
+    ERRORS_BEFORE_VISIT = 3, /* rounds in which code cannot be read; the process may be about to free it */
+    FAILURES_MAX = 5,        /* rounds in a row that fail; the runtime's lists may change while they are read */
 };
 
 DEFINE_HASH_TABLE_FUNCTIONS(followed_table, struct followed, uint64_t, followed_start, hash_u64, equal_u64);
@@ -18,7 +17,7 @@ DEFINE_HASH_TABLE_FUNCTIONS(followed_table, struct followed, uint64_t, followed_
 enum cdacq_status cdacq_follower_create(struct cdacq_target *target, unsigned flags, struct cdacq_follower **ret,
                                         struct cdacq_error *err)
 {
-    if (!target || target->target->kind != CDACQ_TARGET_PROCESS || !target->target->changes)
+    if (!target || target->memory->kind != CDACQ_TARGET_PROCESS || !target->memory->changes)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "only a process that runs can be followed");
     enum cdacq_status status = error_check_flags(flags, JITDUMP_WRITE_FLAGS, err);
     if (status < 0)
@@ -51,10 +50,6 @@ void follower_retry(struct cdacq_follower *follower, uint64_t start)
 
 enum cdacq_status follower_session(struct cdacq_follower *follower, struct cdacq_error *err)
 {
-    if (follower->session && cdacq_session_memory(follower->session) > SESSION_MAX) {
-        cdacq_session_destroy(follower->session);
-        follower->session = NULL;
-    }
     return follower->session ? CDACQ_OK : cdacq_session_create(follower->target, &follower->session, err);
 }
 
@@ -73,7 +68,7 @@ static bool is_wanted(void *context, const struct code_range *range, uint64_t be
 /* Whether code of a method stays until the process ends, and its whole name is known. */
 static bool is_kept(struct cdacq_follower *follower, const struct cdacq_method *method)
 {
-    const struct code_range *range = code_map_range(follower->session->map, method->code_start);
+    const struct code_range *range = code_map_range(follower->session->resolver.index.map, method->code_start);
     return method->answer == CDACQ_ANSWER_MANAGED && method->name && !method->error && range &&
            !(range->section.flags & RANGE_SECTION_COLLECTIBLE);
 }
@@ -100,7 +95,7 @@ static int take_element(const struct cdacq_method *method, void *context)
 {
     struct cdacq_follower *follower = context;
     struct followed found = describe(method);
-    if (method->answer == CDACQ_ANSWER_ERROR && target_gone(follower->target->target)) {
+    if (method->answer == CDACQ_ANSWER_ERROR && target_gone(follower->target->memory)) {
         follower->has_ended = true;
         return 1;
     }
@@ -152,7 +147,7 @@ enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *follower,
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no follower, or no function to call");
     if (follower->has_ended || cdacq_target_refresh(follower->target, NULL) < 0) {
         follower->has_ended = true;
-        return CDACQ_END;
+        return CDACQ_DONE;
     }
     follower->round++;
     uint64_t began = monotonic_ns();
@@ -163,9 +158,9 @@ enum cdacq_status cdacq_follower_visit_methods(struct cdacq_follower *follower,
     enum cdacq_status status = follower_session(follower, &error);
     if (status >= 0)
         status = session_visit_methods(follower->session, follower->flags, &filter, take_element, follower, &error);
-    if (follower->has_ended || (status < 0 && target_gone(follower->target->target))) {
+    if (follower->has_ended || (status < 0 && target_gone(follower->target->memory))) {
         follower->has_ended = true;
-        return CDACQ_END;
+        return CDACQ_DONE;
     }
     if (status < 0 && ++follower->failures < FAILURES_MAX)
         return CDACQ_OK;

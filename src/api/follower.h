@@ -5,7 +5,7 @@
 #define CDACQ_API_FOLLOWER_H
 
 #include "cdacq/follow.h"
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 
 /* Code that was found. */
 struct followed {

@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 #include "src/api/listing.h"
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
+#include "src/lookup/index.h"
 
 enum { STEPS_OF_ELEMENT = 8 }; /* units of work for each element, in addition to those for its reads */
 
@@ -34,7 +35,7 @@ static enum cdacq_status stopped(int result)
 static enum cdacq_status visit_element(const struct visit *visit, const struct cdacq_method *method)
 {
     size_t length = method->name_length + (method->module ? strlen(method->module) : 0);
-    (void)work_take_text(&visit->session->target->target->work, length); /* the next element finds out */
+    (void)work_take_text(&visit->session->resolver.target->memory->work, length); /* the next element finds out */
     return stopped(visit->visit(method, visit->context));
 }
 
@@ -49,7 +50,7 @@ static enum cdacq_status visit_failure(const struct visit *visit, uint64_t begin
         .code_size = end - begin,
         .il_offset = CDACQ_OFFSET_UNKNOWN,
         .module_verified = true,
-        .error = visit->session->error.message,
+        .error = visit->session->resolver.error.message,
     };
     visit->missing->any_part = true;
     return stopped(visit->visit(&method, visit->context));
@@ -68,7 +69,7 @@ static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, u
     struct cdacq_method method;
     if (!(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
-    session_answer(visit->session, begin, &method);
+    answer_find(&visit->session->resolver, begin, &method);
     method.code_start = begin;
     method.code_size = end - begin;
     return stopped(visit->visit(&method, visit->context));
@@ -78,9 +79,9 @@ static enum cdacq_status visit_stub(const struct visit *visit, uint64_t begin, u
 static enum cdacq_status visit_unknown(const struct visit *visit, uint64_t begin, uint64_t end)
 {
     struct cdacq_method method;
-    session_answer(visit->session, begin, &method);
+    answer_find(&visit->session->resolver, begin, &method);
     if (method.answer == CDACQ_ANSWER_NONE)
-        return session_is_running(visit->session) ? leave_freed(visit) : CDACQ_OK;
+        return resolver_is_running(&visit->session->resolver) ? leave_freed(visit) : CDACQ_OK;
     if (method.answer == CDACQ_ANSWER_ERROR)
         return visit_failure(visit, begin, end);
     if (method.answer == CDACQ_ANSWER_STUB && !(visit->flags & CDACQ_VISIT_STUBS))
@@ -110,10 +111,10 @@ static bool is_unprepared(const struct visit *visit, const struct code_range *ra
     struct code_block block;
     if (!range->manager->in_images || visit->flags & CDACQ_VISIT_R2R_ALL || part->kind != PART_HOT)
         return false;
-    struct read_log *log = reader_log(&session->reader.raw, NULL); /* no answer rests on it */
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
-    bool found = code_map_block(&session->target->manager, &session->reader, range, part, &block);
-    reader_log(&session->reader.raw, log);
+    struct read_log *log = reader_log(&session->resolver.reader, NULL); /* no answer rests on it */
+    reader_begin(&session->resolver.reader, FUEL_LOOKUP);
+    bool found = code_map_block(&session->resolver.target->manager, &session->resolver.reader, range, part, &block);
+    reader_log(&session->resolver.reader, log);
     if (found && block.prepared_unknown)
         note_unknown(visit, range);
     return found && !block.method_desc;
@@ -121,7 +122,7 @@ static bool is_unprepared(const struct visit *visit, const struct code_range *ra
 
 static enum cdacq_status visit_part(const struct visit *visit, size_t index, const struct block_part *part)
 {
-    const struct code_range *range = &visit->session->map->ranges[index];
+    const struct code_range *range = &visit->session->resolver.index.map->ranges[index];
     uint64_t base = range->section.begin;
     struct cdacq_method method = {.answer = CDACQ_ANSWER_MANAGED};
     if (part->kind == PART_COLD || (part->kind != PART_STUB && is_left_out(visit, range)))
@@ -129,7 +130,7 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
 
     /* In a section that is not whole, a look-up may find nothing. */
     if (!range->section.whole)
-        session_answer(visit->session, base + part->begin, &method);
+        answer_find(&visit->session->resolver, base + part->begin, &method);
     if (method.answer == CDACQ_ANSWER_NONE)
         return CDACQ_OK;
     if (method.answer == CDACQ_ANSWER_ERROR)
@@ -138,11 +139,11 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
         return visit_stub(visit, base + part->begin, base + part->end);
     if (part->kind == PART_UNKNOWN)
         return visit_unknown(visit, base + part->begin, base + part->end);
-    if (!session_is_running(visit->session) && !visit->session->target->target->recording &&
+    if (!resolver_is_running(&visit->session->resolver) && !visit->session->resolver.target->memory->recording &&
         is_unprepared(visit, range, part))
         return CDACQ_OK;
-    const struct method_record *record = session_record(visit->session, index, part);
-    if (!record && visit->session->error.status == CDACQ_NOT_MANAGED)
+    const struct method_record *record = resolver_record(&visit->session->resolver, index, part);
+    if (!record && visit->session->resolver.error.status == CDACQ_NOT_MANAGED)
         return leave_freed(visit);
     if (!record)
         return visit_failure(visit, base + part->begin, base + part->end);
@@ -153,15 +154,15 @@ static enum cdacq_status visit_part(const struct visit *visit, size_t index, con
             note_unknown(visit, range);
         return CDACQ_OK;
     }
-    record_answer(record, record->method.code_start, &method);
+    answer_fill_record(record, record->method.code_start, &method);
     return visit_element(visit, &method);
 }
 
 /* Reads the records of parts of a running process: from `from` up to `to`, unless the filter does not want them. */
 static void prepare(const struct visit *visit, size_t index, const struct code_table *table, size_t from, size_t to,
-                    bool wanted[SESSION_AT_ONCE])
+                    bool wanted[RESOLVER_AT_ONCE])
 {
-    const struct code_range *range = &visit->session->map->ranges[index];
+    const struct code_range *range = &visit->session->resolver.index.map->ranges[index];
     const struct listing_filter *filter = visit->filter;
     if (is_left_out(visit, range)) {
         memset(wanted, true, to - from);
@@ -172,34 +173,34 @@ static void prepare(const struct visit *visit, size_t index, const struct code_t
         wanted[i - from] =
             (!filter || filter->wants(filter->context, range, begin)) && !is_unprepared(visit, range, &table->items[i]);
     }
-    session_prepare_records(visit->session, index, from, to, wanted);
+    resolver_prepare_records(&visit->session->resolver, index, from, to, wanted);
 }
 
 static enum cdacq_status visit_range(const struct visit *visit, size_t index)
 {
     struct cdacq_session *session = visit->session;
-    const struct code_range *range = &session->map->ranges[index];
-    bool wanted[SESSION_AT_ONCE];
+    const struct code_range *range = &session->resolver.index.map->ranges[index];
+    bool wanted[RESOLVER_AT_ONCE];
     /* ReadyToRun images also hold stubs. */
     if (is_left_out(visit, range) && !(visit->flags & CDACQ_VISIT_STUBS))
         return CDACQ_OK;
-    struct session_range *table = session_table(session, index);
+    struct index_range *table = resolver_table(&session->resolver, index);
     if (!table) {
-        if (session_table_error(session, index, &session->error) == CDACQ_NOT_MANAGED)
+        if (resolver_table_error(&session->resolver, index, &session->resolver.error) == CDACQ_NOT_MANAGED)
             return leave_freed(visit);
-        if (session_gave_up(session, &session->error))
+        if (resolver_gave_up(&session->resolver, &session->resolver.error))
             return CDACQ_ERR_FUEL;
         return visit_failure(visit, range->section.begin, range->section.end);
     }
     enum cdacq_status status = CDACQ_OK;
     size_t count = table->table->count;
     for (size_t i = 0; i < count && status == CDACQ_OK; i++) {
-        work_add_steps(&session->target->target->work, STEPS_OF_ELEMENT);
-        if (session_gave_up(session, &session->error))
+        work_add_steps(&session->resolver.target->memory->work, STEPS_OF_ELEMENT);
+        if (resolver_gave_up(&session->resolver, &session->resolver.error))
             return CDACQ_ERR_FUEL;
-        if (session_is_running(session) && i % SESSION_AT_ONCE == 0)
-            prepare(visit, index, table->table, i, MIN(i + SESSION_AT_ONCE, count), wanted);
-        if (!session_is_running(session) || wanted[i % SESSION_AT_ONCE])
+        if (resolver_is_running(&session->resolver) && i % RESOLVER_AT_ONCE == 0)
+            prepare(visit, index, table->table, i, MIN(i + RESOLVER_AT_ONCE, count), wanted);
+        if (!resolver_is_running(&session->resolver) || wanted[i % RESOLVER_AT_ONCE])
             status = visit_part(visit, index, &table->table->items[i]);
     }
     return status;
@@ -232,23 +233,23 @@ enum cdacq_status session_visit_methods(struct cdacq_session *session, unsigned 
                                         struct cdacq_error *err)
 {
     enum cdacq_status status;
-    const struct code_map *map = session_question_map(session, &status, err);
+    const struct code_map *map = resolver_begin_map(&session->resolver, &status, err);
     if (!map)
         return status;
     struct missing missing = {0};
     struct visit all = {session, &missing, flags, filter, visit, context};
-    session->visits++; /* `visit` may use the session, whose map has to stay */
+    epoch_pin(&session->resolver.epoch); /* `visit` may use the session, whose map has to stay */
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++)
         status = visit_range(&all, i);
-    session->visits--;
+    epoch_unpin(&session->resolver.epoch);
     if (status < 0 && err)
-        *err = session->error;
+        *err = session->resolver.error;
     /* A process that is gone now has been read to the end if nothing is missing. */
     if (status == CDACQ_OK && (missing.any_part || map->left_out || missing.images))
-        status = session_check_process(session, err);
+        status = epoch_check_process(&session->resolver.epoch, err);
     if (status != CDACQ_OK || (!map->left_out && !missing.images))
         return status;
-    report_missing(map, &missing, &session->error);
+    report_missing(map, &missing, &session->resolver.error);
     return visit_failure(&all, 0, 0); /* not even the starts of this code are known */
 }
 
@@ -266,14 +267,15 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
                                                   void *context, struct cdacq_error *err)
 {
     enum cdacq_status status;
-    const struct code_map *map = session_question_map(session, &status, err);
+    const struct code_map *map = resolver_begin_map(&session->resolver, &status, err);
     if (!map)
         return status;
-    session->visits++;
+    epoch_pin(&session->resolver.epoch);
     for (size_t i = 0; i < map->count && status == CDACQ_OK; i++) {
         const struct code_range *range = &map->ranges[i];
-        const struct mapping *mapping =
-            range->manager->in_images ? target_mapping_at(session->target->target, range->section.begin) : NULL;
+        const struct mapping *mapping = range->manager->in_images
+                                            ? target_mapping_at(session->resolver.target->memory, range->section.begin)
+                                            : NULL;
         struct cdacq_code_range_info info = {
             .size = sizeof info,
             .begin = range->section.begin,
@@ -284,23 +286,23 @@ enum cdacq_status cdacq_session_visit_code_ranges(struct cdacq_session *session,
         };
         status = stopped(visit(&info, context));
     }
-    session->visits--;
+    epoch_unpin(&session->resolver.epoch);
     return status == CDACQ_OK && map->left_out ? listing_report_left_out(map, err) : status;
 }
 
 /* The answer for an address in no listed range: a look-up shows whether the missing parts of the map have a range. */
 static enum cdacq_status check_unlisted(struct cdacq_session *session, uint64_t address, struct cdacq_error *err)
 {
-    struct reader *reader = &session->reader.raw;
+    struct reader *reader = &session->resolver.reader;
     struct range_section section;
-    unsigned tries = 0;
+    struct epoch_tries tries = {0};
     bool found;
-    session_clear_log(session);
+    epoch_watch(&session->resolver.epoch);
     do {
         reader_begin(reader, FUEL_LOOKUP);
-        found = execution_manager_section(&session->target->manager, &session->reader,
-                                          session_address(session, address), &section);
-    } while (session_must_repeat(session, &tries, &found));
+        found = execution_manager_section(&session->resolver.target->manager, &session->resolver.reader,
+                                          resolver_address(&session->resolver, address), &section);
+    } while (epoch_again_or_fail(&session->resolver.epoch, &tries, &found));
     if (reader_failed(reader))
         return reader_status(reader, err);
     if (found)
@@ -314,12 +316,12 @@ enum cdacq_status cdacq_session_check_code_range(struct cdacq_session *session, 
                                                  struct cdacq_error *err)
 {
     enum cdacq_status status;
-    const struct code_map *map = session_question_map(session, &status, err);
-    const struct code_range *range = map ? code_map_range(map, session_address(session, address)) : NULL;
+    const struct code_map *map = resolver_begin_map(&session->resolver, &status, err);
+    const struct code_range *range = map ? code_map_range(map, resolver_address(&session->resolver, address)) : NULL;
     if (!map)
         return status;
     if (!range)
         return check_unlisted(session, address, err);
     size_t index = (size_t)(range - map->ranges);
-    return session_table(session, index) ? CDACQ_OK : session_table_error(session, index, err);
+    return resolver_table(&session->resolver, index) ? CDACQ_OK : resolver_table_error(&session->resolver, index, err);
 }

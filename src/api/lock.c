@@ -2,19 +2,19 @@
  * lock.c: cdacq_session_get_lock, which reads a single lock. A graph without threads recognises the object's type.
  */
 #include "contracts/thread.h"
-#include "src/api/question.h"
-#include "src/api/wait_graph.h"
+#include "src/lookup/opened_session.h"
+#include "src/waits/wait_graph.h"
 #include "util/sized.h"
 
 /* Fills in the ids of the owner that the lock itself does not have, from the list of Threads. */
-static void find_owner(struct cdacq_session *session, struct cdacq_lock *lock)
+static void find_owner(struct resolver *resolver, struct cdacq_lock *lock)
 {
     struct thread_list list = {0};
     if ((!lock->owner && !lock->owner_id && !lock->owner_tid) ||
-        !(session->target->layout.usable & 1u << LAYOUT_Thread))
+        !(resolver->target->layout.usable & 1u << LAYOUT_Thread))
         return;
-    reader_begin(&session->reader.raw, FUEL_OPEN);
-    thread_list_read(&session->reader, &list);
+    reader_begin(&resolver->reader, FUEL_OPEN);
+    thread_list_read(&resolver->reader, &list);
     for (size_t i = 0; i < list.count; i++) {
         const struct thread_data *thread = &list.items[i];
         if (lock->owner      ? thread->address == lock->owner
@@ -42,13 +42,13 @@ enum cdacq_status cdacq_session_get_lock(struct cdacq_session *session, uint64_t
     status = cdacq_wait_graph_create(session, &graph, err);
     if (status < 0)
         return status;
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    reader_begin(&session->resolver.reader, FUEL_LOOKUP);
     if (!lock_read(&graph->types, object, &lock))
-        status = reader_status(&session->reader.raw, err);
+        status = reader_status(&session->resolver.reader, err);
     if (status >= 0) {
         const char *type = graph_type_name(graph, object);
-        lock.type = type ? session_intern(session, type, strlen(type)) : NULL;
-        find_owner(session, &lock);
+        lock.type = type ? resolver_intern(&session->resolver, type, strlen(type)) : NULL;
+        find_owner(&session->resolver, &lock);
         sized_copy(ret, &lock, sizeof lock);
     }
     cdacq_wait_graph_destroy(graph);

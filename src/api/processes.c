@@ -10,21 +10,19 @@
 #include <stdio.h>
 
 #include "cdacq.h"
+#include "target/mapped_path.h"
+#include "target/proc_maps.h"
 #include "target/proc_status.h"
 #include "util/error.h"
 #include "util/file.h"
-#include "util/vector.h"
+#include "util/proc_file.h"
 
 enum {
-    PIDS_MAX = 4 << 20,      /* the kernel's own limit */
     STATUS_MAX = 64 * 1024,  /* bytes of /proc/PID/status, cgroup and comm */
     ARGUMENTS_MAX = 4096,    /* bytes of the command line that are kept */
-    MAPPINGS_MAX = 16 << 20, /* bytes of /proc/PID/maps: some 150,000 mappings */
     PROBED_THREADS_MAX = 64, /* of a process, whose names are read; those of the runtime are among the first */
     CONTAINER_DIGITS = 64,
 };
-
-DEFINE_VECTOR(pids, int);
 
 struct found {
     struct cdacq_process process;
@@ -35,9 +33,7 @@ struct found {
 /* Reads /proc/PID/NAME. NULL if it cannot be read or has more than `most` bytes. */
 static char *read_file(int pid, const char *name, size_t most, size_t *ret_length)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP_CLOSE int fd = proc_file_open(pid, name);
     return fd < 0 ? NULL : file_read_all(fd, most, ret_length);
 }
 
@@ -69,9 +65,8 @@ static void read_name(struct found *found, int pid)
 static void read_program(struct found *found, int pid)
 {
     char path[64];
-    CLEANUP_CLOSE int fd = -1;
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
+    CLEANUP_CLOSE int fd = proc_file_open(pid, "cmdline");
+    if (fd >= 0) {
         size_t n = file_read_at(fd, 0, found->arguments, sizeof found->arguments);
         found->process.arguments_cut = n == sizeof found->arguments;
         n = MIN(n, sizeof found->arguments - 1);
@@ -87,8 +82,10 @@ static void read_program(struct found *found, int pid)
     }
     snprintf(path, sizeof path, "/proc/%d/exe", pid);
     ssize_t length = readlink(path, found->program, sizeof found->program - 1);
-    if (length > 0)
+    if (length > 0) {
         found->program[length] = '\0';
+        found->program[mapped_path_length(found->program)] = '\0';
+    }
     found->process.program = found->program[0] ? found->program : NULL;
 }
 
@@ -110,49 +107,37 @@ static void read_container(struct found *found, int pid)
 
 /* ---- Is it .NET? ----------------------------------------------------------------------------------------------- */
 
-/* Whether a line of the maps, "BEGIN-END r-xp ...", is of code. */
-static bool is_executable(const char *line)
-{
-    const char *permissions = line + strcspn(line, " \n");
-    return strnlen(permissions, 4) == 4 && permissions[3] == 'x';
-}
-
 /* Whether code of a runtime is mapped. A process that only reads the file, as cdacq does, maps no code of it. */
 static bool maps_runtime(struct found *found, int pid)
 {
-    static const char file[] = "/libcoreclr.so";
-    size_t length;
-    CLEANUP_FREE char *maps = read_file(pid, "maps", MAPPINGS_MAX, &length);
-    for (const char *at = maps; at && (at = strstr(at, file)); at += sizeof file - 1) {
-        const char *end = at + sizeof file - 1, *line = at, *line_end = at + strcspn(at, "\n");
-        if (end != line_end && strncmp(end, " (deleted)\n", 11) != 0)
-            continue;
-        while (line > maps && line[-1] != '\n')
-            line--;
-        if (!is_executable(line))
-            continue;
-        /* A path may contain spaces: it begins at the first slash of the line. */
-        const char *begin = memchr(line, '/', (size_t)(at + 1 - line));
-        snprintf(found->runtime_path, sizeof found->runtime_path, "%.*s", (int)(end - begin), begin);
+    struct proc_maps maps;
+    struct proc_map map;
+    CLEANUP_CLOSE int file = proc_maps_open(pid);
+    if (file < 0)
+        return false;
+    bool is_found = false, is_begun = proc_maps_begin(file, true, &maps) == 0;
+    while (is_begun && !is_found && proc_maps_next(&maps, &map))
+        is_found = mapped_path_is_still(path_basename(map.path), "libcoreclr.so");
+    if (is_found) {
+        snprintf(found->runtime_path, sizeof found->runtime_path, "%.*s", (int)mapped_path_length(map.path), map.path);
         found->process.runtime_path = found->runtime_path;
-        return true;
     }
-    return false;
+    proc_maps_end(&maps);
+    return is_found;
 }
 
 static bool has_runtime_threads(int pid)
 {
     char path[64], name[16];
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *threads = opendir(path);
+    DIR *threads = proc_folder_open(pid, "task");
     bool is_dotnet = false;
     struct dirent *entry;
     for (unsigned i = 0; threads && !is_dotnet && i < PROBED_THREADS_MAX && (entry = readdir(threads));) {
         if (entry->d_name[0] == '.')
             continue;
         i++;
-        snprintf(path, sizeof path, "/proc/%d/task/%.12s/comm", pid, entry->d_name);
-        CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+        snprintf(path, sizeof path, "task/%.12s/comm", entry->d_name);
+        CLEANUP_CLOSE int fd = proc_file_open(pid, path);
         is_dotnet = fd >= 0 && file_read_at(fd, 0, name, sizeof name) > 5 && !memcmp(name, ".NET ", 5);
     }
     if (threads)
@@ -172,36 +157,32 @@ static int visit_if_dotnet(int pid, struct found *found, int (*visit)(const stru
     return visit(&found->process, context);
 }
 
-static int compare_pids(const void *a, const void *b)
+enum cdacq_status cdacq_visit_process(int pid, int (*visit)(const struct cdacq_process *process, void *context),
+                                      void *context, struct cdacq_error *err)
 {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+    if (!visit || pid <= 0)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0,
+                         pid <= 0 ? "no process can have this pid" : "no callback is given");
+    CLEANUP_FREE struct found *found = malloc(sizeof *found);
+    if (!found)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    return visit_if_dotnet(pid, found, visit, context) ? CDACQ_STOPPED : CDACQ_OK;
 }
 
 enum cdacq_status cdacq_visit_processes(int (*visit)(const struct cdacq_process *process, void *context), void *context,
                                         struct cdacq_error *err)
 {
-    struct pids pids = {0};
-    struct dirent *entry;
+    size_t count;
     if (!visit)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no callback is given");
-    DIR *all = opendir("/proc");
-    if (!all)
+    CLEANUP_FREE int *pids = proc_list_processes(&count);
+    if (!pids && errno != ENOMEM)
         return error_set(err, CDACQ_ERR_IO, 0, "/proc: %s", strerror(errno));
-    bool room = true;
-    while (room && pids.count < PIDS_MAX && (entry = readdir(all))) {
-        long pid = strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && pid <= INT32_MAX)
-            room = pids_append(&pids, (int)pid);
-    }
-    closedir(all);
     CLEANUP_FREE struct found *found = malloc(sizeof *found);
-    enum cdacq_status status = room && found ? CDACQ_OK : error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    if (status == CDACQ_OK && pids.count)
-        qsort(pids.items, pids.count, sizeof *pids.items, compare_pids);
-    for (size_t i = 0; status == CDACQ_OK && i < pids.count; i++)
-        if (visit_if_dotnet(pids.items[i], found, visit, context))
-            status = CDACQ_STOPPED;
-    pids_deinit(&pids);
-    return status;
+    if (!pids || !found)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        if (visit_if_dotnet(pids[i], found, visit, context))
+            return CDACQ_STOPPED;
+    return CDACQ_OK;
 }

@@ -1,14 +1,18 @@
 /*
  * session.c: creates and destroys sessions.
  */
-#include "src/api/session.h"
-#include "src/api/source_lines.h"
+#include "src/lookup/opened_session.h"
+
+static uint64_t file_offset_of(const struct mapping *mapping, uint64_t address)
+{
+    return mapping->offset + (address - mapping->begin);
+}
 
 /* The path of an image; NULL if it does not begin where its file does: it is part of a single-file application then. */
 static const char *path_at(void *context, uint64_t address)
 {
     const struct mapping *mapping = target_mapping_at(context, address);
-    return mapping && mapping->offset + (address - mapping->begin) == 0 ? mapping->path : NULL;
+    return mapping && file_offset_of(mapping, address) == 0 ? mapping->path : NULL;
 }
 
 static bool next_assembly(void *context, struct reader *reader, const char *name, size_t length, size_t *position,
@@ -28,44 +32,120 @@ static bool next_assembly(void *context, struct reader *reader, const char *name
     return false;
 }
 
+static bool relocated_pointer(void *context, struct reader *reader, uint64_t address, uint64_t *ret)
+{
+    const struct mapping *mapping = target_mapping_at(context, address);
+    struct mapped_file *file = mapping ? mapping->file : NULL;
+    struct pe pe;
+    uint32_t rva, to;
+    if (!file || !mapped_file_resolve(file))
+        return false;
+    const struct bytes bytes = bytes_of_buffer(file->content.bytes, file->content.size);
+    if (pe_open(&bytes, false, &pe) < 0 || !pe_rva(&pe, file_offset_of(mapping, address), &rva))
+        return false;
+    reader_charge(reader, pe.directories[PE_DIRECTORY_BASE_RELOCATION].size / 8);
+    if (!reader_step(reader, "base relocations") || pe_relocated_pointer(&pe, rva, &to) < 0)
+        return false;
+    reader_add_unverified(reader, !file->verified);
+    *ret = address - rva + to;
+    return true;
+}
+
+/* A session for the runtime of a target. NULL when out of memory. */
+static struct cdacq_session *create(struct cdacq_target *target)
+{
+    struct cdacq_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    const struct module_files files = {.path_at = path_at,
+                                       .next_assembly = next_assembly,
+                                       .relocated_pointer = relocated_pointer,
+                                       .context = target->memory};
+    resolver_init(&session->resolver, target, files);
+    return session;
+}
+
+/* Frees what belongs to one runtime. */
+static void destroy(struct cdacq_session *session)
+{
+    if (!session)
+        return;
+    session_forget_ending(session);
+    resolver_deinit(&session->resolver);
+    free(session);
+}
+
+static void destroy_group(struct session_group *group)
+{
+    for (size_t i = 0; i < TARGET_RUNTIMES_MAX; i++)
+        destroy(group->items[i]);
+    free(group);
+}
+
+/* A session for each runtime that can be read; there is one. NULL when out of memory. */
+static struct cdacq_session *create_group(const struct target_group *targets)
+{
+    struct session_group *group = calloc(1, sizeof *group);
+    for (size_t i = 0; group && i < TARGET_RUNTIMES_MAX; i++) {
+        if (!targets->items[i])
+            continue;
+        struct cdacq_session *session = create(targets->items[i]);
+        if (!session) {
+            destroy_group(group);
+            return NULL;
+        }
+        group->items[i] = session;
+        if (!group->owner || targets->items[i] == targets->owner)
+            group->owner = session;
+        session->group = group;
+        session->resolver.epoch.pins = &group->pins;
+    }
+    return group ? group->owner : NULL;
+}
+
+/* Whether any runtime of the group of a target can be read. */
+static bool has_runtimes(const struct target_group *targets)
+{
+    bool any = false;
+    for (size_t i = 0; targets && i < TARGET_RUNTIMES_MAX; i++)
+        any |= targets->items[i] != NULL;
+    return any;
+}
+
 enum cdacq_status cdacq_session_create(struct cdacq_target *target, struct cdacq_session **ret, struct cdacq_error *err)
 {
-    if (target && target->problem.status < 0) {
+    if (!target)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "a session needs a target");
+    bool is_group = target_owner(target) == target && has_runtimes(target->group);
+    if (!is_group && target->problem.status < 0 && !target->is_native) {
         if (err)
             *err = target->problem;
         return target->problem.status;
     }
-    struct cdacq_session *session = target ? calloc(1, sizeof *session) : NULL;
+    struct cdacq_session *session = is_group ? create_group(target->group) : create(target);
     if (!session)
-        return error_set(err, target ? CDACQ_ERR_NOMEM : CDACQ_ERR_ARGUMENT, 0,
-                         target ? "out of memory" : "a session needs a target");
-    session->target = target;
-    session->names = target->names;
-    field_reader_init(&session->reader, target->target, &target->layout, target->descriptor_info.pointer_size,
-                      target->descriptor_info.big_endian);
-    module_cache_init(
-        &session->modules, &session->reader,
-        (struct module_files){.path_at = path_at, .next_assembly = next_assembly, .context = target->target});
-    session_begin_question(session);
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    resolver_begin(&session->resolver);
     *ret = session;
     return CDACQ_OK;
 }
 
 void cdacq_session_destroy(struct cdacq_session *session)
 {
-    if (!session)
-        return;
-    session_forget_ending(session);
-    session_question_deinit(session);
-    native_modules_destroy(session->native);
-    session_sources_deinit(session);
-    module_cache_deinit(&session->modules);
-    arena_deinit(&session->arena);
-    arena_deinit(&session->scratch);
-    free(session);
+    if (session && session->group)
+        destroy_group(session->group);
+    else
+        destroy(session);
 }
 
-size_t cdacq_session_memory(const struct cdacq_session *session)
+struct cdacq_session *cdacq_session_of_runtime(struct cdacq_session *session, unsigned runtime)
 {
-    return session->arena.size + session->texts.capacity * (sizeof *session->texts.slots + 1);
+    if (session && session->group)
+        return runtime < TARGET_RUNTIMES_MAX ? session->group->items[runtime] : NULL;
+    return session && session->resolver.target->runtime == runtime ? session : NULL;
+}
+
+struct cdacq_target *cdacq_session_target(const struct cdacq_session *session)
+{
+    return session ? session->resolver.target : NULL;
 }

@@ -7,7 +7,7 @@
 
 #include "util/file.h"
 #include "util/vector.h"
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 #include "formats/core_writer.h"
 
 enum {
@@ -89,10 +89,20 @@ static struct core_writer_mapping *list_mappings(const struct target *target, bo
         const struct mapping *mapping = &target->mappings[i];
         if (wide || mapping->end <= UINT32_MAX)
             mappings[count++] =
-                (struct core_writer_mapping){mapping->begin, mapping->end, mapping->offset, mapping->path};
+                (struct core_writer_mapping){mapping->begin, mapping->end, mapping->offset, mapped_file_name(mapping)};
     }
     *ret_count = count;
     return mappings;
+}
+
+/* What the descriptor says of the process. That of another runtime if the one in use cannot be read. */
+static const struct contract_descriptor_info *description_of(const struct cdacq_target *handle)
+{
+    const struct contract_descriptor_info *found = &handle->descriptor_info;
+    for (size_t i = 0; handle->group && handle->problem.status < 0 && i < TARGET_RUNTIMES_MAX; i++)
+        if (handle->group->items[i])
+            found = &handle->group->items[i]->descriptor_info;
+    return found;
 }
 
 /* The threads for NT_PRSTATUS. *ret_words holds their registers. */
@@ -100,7 +110,7 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
                                                uint8_t **ret_words)
 {
     const struct threads *threads = &handle->snapshot_threads;
-    const struct register_machine *machine = register_machine_find(handle->target->elf_machine);
+    const struct register_machine *machine = register_machine_find(handle->memory->elf_machine);
     struct core_writer_thread *list = calloc(threads->count + 1, sizeof *list);
     uint8_t *words = calloc(threads->count + 1, REGISTERS_KERNEL_SIZE);
     int ended_by = 0;
@@ -109,8 +119,8 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
     for (size_t i = 0; list && words && machine && i < threads->count; i++) {
         const struct target_thread *thread = &threads->items[i];
         uint8_t *registers = words + i * REGISTERS_KERNEL_SIZE;
-        size_t size = registers_to_kernel(machine, &thread->registers, handle->descriptor_info.big_endian, registers);
-        registers_put_mode(machine, thread->mode, registers);
+        size_t size = registers_to_kernel(machine, &thread->registers, description_of(handle)->big_endian, registers);
+        registers_put_mode(machine, thread->mode, thread->call, registers);
         list[i] = (struct core_writer_thread){
             .tid = thread->inner_tid, /* as in a core of the kernel: the id that the runtime knows */
             .signal = ended_by,
@@ -121,6 +131,8 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
             .sender_uid = signal->uid,
             .registers = registers,
             .registers_size = size,
+            .pac_mask = handle->memory->pac_mask,
+            .name = thread->name[0] ? thread->name : NULL,
         };
     }
     *ret_words = words;
@@ -131,21 +143,27 @@ static struct core_writer_thread *list_threads(const struct cdacq_target *handle
  * The PDBs that were used for source lines. They are files of this machine, not memory of the process, and a snapshot
  * is read on another machine. Large ones are left out: their lines need the file on that machine.
  */
-static size_t list_pdbs(struct cdacq_target *handle, struct core_writer_pdb ret[SNAPSHOT_PDBS_MAX])
+static struct core_writer_pdb *list_pdbs(struct cdacq_target *handle, size_t *ret_count)
 {
-    struct file_candidate files[SNAPSHOT_PDBS_MAX];
+    CLEANUP_FREE struct file_candidate *files = calloc(SNAPSHOT_PDBS_MAX, sizeof *files);
+    struct core_writer_pdb *list = files ? calloc(SNAPSHOT_PDBS_MAX, sizeof *list) : NULL;
     uint64_t total = 0;
-    size_t kept = 0;
-    pthread_mutex_lock(&handle->policy.lock);
-    size_t count = module_pdbs_list(&handle->module_pdbs, files, SNAPSHOT_PDBS_MAX);
-    pthread_mutex_unlock(&handle->policy.lock);
-    for (size_t i = 0; i < count; i++) {
-        if (files[i].size > SNAPSHOT_PDB_BYTES_MAX - total)
+    *ret_count = 0;
+    for (size_t number = 0; list && number < (handle->group ? TARGET_RUNTIMES_MAX : 1); number++) {
+        struct cdacq_target *target = handle->group ? handle->group->items[number] : handle;
+        if (!target)
             continue;
-        total += files[i].size;
-        ret[kept++] = (struct core_writer_pdb){files[i].bytes, (size_t)files[i].size};
+        pthread_mutex_lock(&target->policy->lock);
+        size_t count = module_pdbs_list(&target->module_pdbs, files, SNAPSHOT_PDBS_MAX);
+        pthread_mutex_unlock(&target->policy->lock);
+        for (size_t i = 0; i < count && *ret_count < SNAPSHOT_PDBS_MAX; i++) {
+            if (files[i].size > SNAPSHOT_PDB_BYTES_MAX - total)
+                continue;
+            total += files[i].size;
+            list[(*ret_count)++] = (struct core_writer_pdb){files[i].bytes, (size_t)files[i].size};
+        }
     }
-    return kept;
+    return list;
 }
 
 static enum cdacq_status write_file(const char *path, const struct core_writer_image *image, uint64_t *ret_size,
@@ -154,7 +172,7 @@ static enum cdacq_status write_file(const char *path, const struct core_writer_i
     struct new_file created;
     /* Not readable by others: it holds memory of a process. */
     if (!file_create(path, 0600, &created))
-        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, created.problem ? created.problem : strerror(errno));
     int fd = fcntl(created.fd, F_DUPFD_CLOEXEC, 3); /* fclose() reports what could not be written */
     FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     struct cdacq_error error;
@@ -177,7 +195,7 @@ static enum cdacq_status write_file(const char *path, const struct core_writer_i
 enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const char *path, uint64_t *ret_size,
                                               struct cdacq_error *err)
 {
-    struct target *target = handle->target;
+    struct target *target = handle->memory;
     struct segments segments = {0};
     if (!target->recording)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0,
@@ -185,33 +203,38 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     enum cdacq_status status = error_check_path(path, err);
     if (status < 0)
         return status;
-    bool wide = handle->descriptor_info.pointer_size == 8;
-    size_t mapping_count;
+    bool wide = description_of(handle)->pointer_size == 8;
+    size_t mapping_count, pdb_count;
     CLEANUP_FREE struct core_writer_mapping *mappings = list_mappings(target, wide, &mapping_count);
-    struct core_writer_pdb pdbs[SNAPSHOT_PDBS_MAX];
+    CLEANUP_FREE struct core_writer_pdb *pdbs = list_pdbs(handle, &pdb_count);
     CLEANUP_FREE uint8_t *registers = NULL;
     CLEANUP_FREE struct target_process *process = calloc(1, sizeof *process);
     if (process && target->ops->process)
         target->ops->process(target, process);
     CLEANUP_FREE struct core_writer_thread *threads =
         process ? list_threads(handle, &process->signal, &registers) : NULL;
-    if (!mappings || !threads || !registers || !collect(target, &segments))
+    if (!mappings || !pdbs || !threads || !registers || !collect(target, &segments))
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the snapshot");
+    /* What is read for these is not recorded any more: the environment is beside the command line. */
+    struct cdacq_process_info texts = {.size = sizeof texts};
+    if (handle->snapshot_threads.count)
+        (void)cdacq_target_get_process_info(handle, &texts, NULL);
     struct core_writer_image image = {
         .wide = wide,
-        .big_endian = handle->descriptor_info.big_endian,
+        .big_endian = description_of(handle)->big_endian,
         .packed = true,
         .marked = true,
         .machine = target->elf_machine,
         .pid = process && process->inner_pid ? process->inner_pid : target->pid,
         .name = process && process->name[0] ? process->name : NULL,
-        .arguments = process && process->arguments[0] && handle->snapshot_threads.count ? process->arguments : NULL,
+        .arguments = texts.arguments,
+        .program = texts.program,
         .mappings = mappings,
         .mapping_count = mapping_count,
         .threads = threads,
         .thread_count = handle->snapshot_threads.count,
         .pdbs = pdbs,
-        .pdb_count = list_pdbs(handle, pdbs),
+        .pdb_count = pdb_count,
         .segments = segments.items,
         .segment_count = segments.count,
     };

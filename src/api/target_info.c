@@ -1,13 +1,16 @@
 /*
  * target_info.c: describes a target: the process, its runtimes, their contracts and descriptor, the mapped files.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "formats/elf_machine.h"
-#include "src/api/handles.h"
-#include "src/api/file_match.h"
+#include "src/lookup/opened_session.h"
+#include "src/files/file_match.h"
 #include "target/abort_message.h"
+#include "target/command_line.h"
+#include "target/mapped_path.h"
 #include "util/sized.h"
 #include "util/text.h"
 
@@ -22,20 +25,20 @@ static const struct runtime *runtime_of(const struct cdacq_target *target)
 static const struct runtime_version *version_of(struct cdacq_target *target)
 {
     struct runtime_version version;
-    pthread_mutex_lock(&target->policy.lock);
+    pthread_mutex_lock(&target->policy->lock);
     bool known = target->has_version;
-    pthread_mutex_unlock(&target->policy.lock);
+    pthread_mutex_unlock(&target->policy->lock);
     if (known)
         return &target->version;
     const struct runtime *runtime = runtime_of(target);
-    runtime_version_find(runtime, &version);
+    runtime_version_find(runtime, &target->descriptor, &version);
     if (runtime->has_image && runtime->image.file && atomic_load(&runtime->image.file->resolved))
         file_candidate_release_pages(&runtime->image.file->content);
-    pthread_mutex_lock(&target->policy.lock);
+    pthread_mutex_lock(&target->policy->lock);
     if (!target->has_version)
         target->version = version;
     target->has_version = true;
-    pthread_mutex_unlock(&target->policy.lock);
+    pthread_mutex_unlock(&target->policy->lock);
     return &target->version;
 }
 
@@ -46,14 +49,14 @@ static const char *or_null(const char *string)
 
 const char *cdacq_target_truncation(const struct cdacq_target *target)
 {
-    return target->target->truncation;
+    return target->memory->truncation;
 }
 
 bool cdacq_target_bound_reached(const struct cdacq_target *target, char *ret_text, size_t size)
 {
     if (size)
         ret_text[0] = '\0';
-    return work_is_spent(&target->target->work, ret_text, size);
+    return work_is_spent(&target->memory->work, ret_text, size);
 }
 
 enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdacq_target_info *ret,
@@ -63,7 +66,7 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
     if (status < 0)
         return status;
     const struct runtime_version *version = version_of(target);
-    const struct target *memory = target->target;
+    const struct target *memory = target->memory;
     const struct runtime *runtime = runtime_of(target);
     const struct elf_machine *machine = elf_machine_find(memory->elf_machine);
     const struct descriptor_item *architecture =
@@ -99,7 +102,8 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
         .problem_status = target->problem.status,
         .problem = or_null(target->problem.message),
         .truncation = memory->truncation,
-        .native_aot = (target->problem.status == CDACQ_ERR_CONTRACT && contracts_native_aot(&target->descriptor)) ||
+        .missing_filter = memory->missing_filter,
+        .native_aot = contracts_native_aot(&target->descriptor) ||
                       (target->problem.status == CDACQ_ERR_NO_RUNTIME && target->runtimes.native_path),
     };
     sized_copy(ret, &info, sizeof info);
@@ -112,21 +116,23 @@ static const struct target_process *process_of(struct cdacq_target *target)
     struct target_process *process = atomic_load_explicit(&target->process, memory_order_acquire), *other = NULL;
     if (process || !(process = calloc(1, sizeof *process)))
         return process;
-    if (target->target->ops->process)
-        target->target->ops->process(target->target, process);
+    if (target->memory->ops->process)
+        target->memory->ops->process(target->memory, process);
     if (process->program_address) {
         struct reader reader;
-        reader_init(&reader, target->target, 8, false);
+        reader_init(&reader, target->memory, 8, false);
         reader_begin(&reader, FUEL_LOOKUP);
         char *path;
         if (reader_string(&reader, process->program_address, sizeof process->program - 1, &path)) {
             snprintf(process->program, sizeof process->program, "%s", path);
             free(path);
         }
+        (void)command_line_read(target->memory, process->elf, process->program_address, process->arguments,
+                                sizeof process->arguments, &process->arguments_cut);
     }
     bool may_be_abort = !process->signal.signal || process->signal.signal == SIGABRT;
-    if (target->target->kind == CDACQ_TARGET_CORE && may_be_abort)
-        (void)abort_message_read(target->target, process->abort_message, sizeof process->abort_message);
+    if (target->memory->kind == CDACQ_TARGET_CORE && may_be_abort)
+        (void)abort_message_read(target->memory, process->abort_message, sizeof process->abort_message);
     if (atomic_compare_exchange_strong_explicit(&target->process, &other, process, memory_order_acq_rel,
                                                 memory_order_acquire))
         return process;
@@ -143,7 +149,7 @@ enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, str
         return status < 0 ? status : error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     const struct core_siginfo *signal = &process->signal;
     struct cdacq_process_info info = {
-        .pid = target->target->pid,
+        .pid = target->memory->pid,
         .program = or_null(process->program),
         .name = or_null(process->name),
         .arguments = or_null(process->arguments),
@@ -163,17 +169,39 @@ enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, str
     return CDACQ_OK;
 }
 
+/* The version of a runtime that is not the selected one: its descriptor, which may publish it, has to be read. */
+static void find_version_of_other(struct cdacq_target *target, struct runtime *runtime, struct runtime_version *ret)
+{
+    struct descriptor descriptor = {0};
+    struct contract_descriptor_info info;
+    struct cdacq_error ignored;
+    enum cdacq_status status = runtime_read_descriptor(target->memory, runtime, &descriptor, &info, &ignored);
+    runtime_version_find(runtime, status < 0 ? NULL : &descriptor, ret);
+    descriptor_deinit(&descriptor);
+}
+
+unsigned cdacq_target_runtime_count(const struct cdacq_target *target)
+{
+    return target ? (unsigned)target->runtimes.count : 0;
+}
+
 enum cdacq_status cdacq_target_visit_runtimes(struct cdacq_target *target,
                                               int (*visit)(const struct cdacq_runtime_info *runtime, void *context),
                                               void *context, struct cdacq_error *err)
 {
     (void)err;
     for (size_t i = 0; i < target->runtimes.count; i++) {
-        const struct runtime *runtime = &target->runtimes.items[i];
+        struct runtime *runtime = &target->runtimes.items[i];
         struct runtime_version version;
         char build_id[2 * BUILD_ID_MAX + 1];
         text_hex(build_id, runtime->image.build_id, runtime->image.build_id_size);
-        runtime_version_find(runtime, &version);
+        const struct target_group *group = target->group;
+        if (i == target->runtime)
+            runtime_version_find(runtime, &target->descriptor, &version);
+        else if (group && group->items[i])
+            runtime_version_find(runtime, &group->items[i]->descriptor, &version);
+        else
+            find_version_of_other(target, runtime, &version);
         struct cdacq_runtime_info info = {
             .size = sizeof info,
             .path = runtime->has_image ? runtime->image.path : NULL,
@@ -181,7 +209,10 @@ enum cdacq_status cdacq_target_visit_runtimes(struct cdacq_target *target,
             .build_id = or_null(build_id),
             .version = or_null(version.version[0] ? version.version : version.release),
             .descriptor_address = runtime->descriptor_address,
-            .in_use = i == target->runtime,
+            .in_use = group ? group->items[i] != NULL : i == target->runtime,
+            .problem = group                  ? or_null(group->problems[i].message)
+                       : i == target->runtime ? or_null(target->problem.message)
+                                              : NULL,
         };
         if (visit(&info, context))
             return CDACQ_STOPPED;
@@ -200,7 +231,7 @@ enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
         char known[64];
         if (item->kind != CDACQ_ITEM_CONTRACT)
             continue;
-        contracts_known(item->name, descriptor->schema, known, sizeof known);
+        contracts_known(item->name, descriptor->schema, item->text, known, sizeof known);
         struct cdacq_contract_info info = {
             .size = sizeof info,
             .name = item->name,
@@ -215,9 +246,28 @@ enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
     return CDACQ_OK;
 }
 
-/* Describes a mapped file. `build_id` and `local` are buffers for the strings of *ret. */
-static void describe_module(struct mapped_file *file, char *build_id, struct file_identity *local,
-                            struct cdacq_module_info *ret)
+enum cdacq_status cdacq_local_file_open(const struct cdacq_local_file *file, int *ret_fd, struct cdacq_error *err)
+{
+    char path[160];
+    struct stat st;
+    if (!file || !ret_fd)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no file, or no place for its descriptor");
+    int fd = file_candidate_reopen(file->content, file->path, &st);
+    if (fd < 0)
+        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", error_printable(path, sizeof path, file->path),
+                         errno == ESTALE ? "the file was replaced or changed since it was compared" : strerror(errno));
+    *ret_fd = fd;
+    return CDACQ_OK;
+}
+
+/* What `info` of a mapped file points to. */
+struct module_room {
+    char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];
+    struct cdacq_local_file file;
+};
+
+/* Describes a mapped file. */
+static void describe_module(struct mapped_file *file, struct module_room *room, struct cdacq_module_info *ret)
 {
     struct cdacq_module_info info = {.size = sizeof info,
                                      .path = file->path,
@@ -229,15 +279,15 @@ static void describe_module(struct mapped_file *file, char *build_id, struct fil
     /* Which bytes of a file the caller's memory lacks is known only once the file has been needed. */
     bool needed = file->target->kind == CDACQ_TARGET_MEMORY && atomic_load(&file->resolved);
     if ((info.missing_size || needed) && mapped_file_resolve(file)) {
+        room->file = (struct cdacq_local_file){&file->content, file->local_path};
         info.local_path = file->local_path;
+        info.local_file = &room->file;
         info.verified = file->verified;
     }
-    if (info.local_path && !identity->key[0]) {
-        identify_local_file(file, local);
-        identity = local;
-    }
-    text_hex(build_id, identity->build_id, identity->build_id_size);
-    info.build_id = or_null(build_id);
+    if (info.local_path && !identity->key[0])
+        identity = mapped_file_content_identity(file, identify_local_file);
+    text_hex(room->build_id, identity->build_id, identity->build_id_size);
+    info.build_id = or_null(room->build_id);
     info.symbol_key = or_null(identity->key);
     info.problem = info.missing_size || needed ? mapped_file_problem(file) : NULL;
     if (!known && atomic_load(&file->resolved)) /* the file was only checked; a process maps hundreds of files */
@@ -249,18 +299,19 @@ enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
                                              int (*visit)(const struct cdacq_module_info *module, void *context),
                                              void *context, struct cdacq_error *err)
 {
-    enum cdacq_status status = target_list_mappings(target->target, err);
+    enum cdacq_status status = target_list_mappings(target->memory, err);
     if (status < 0)
         return status;
-    for (struct mapped_file *file = target->target->files; file; file = file->next) {
+    for (struct mapped_file *file = target->memory->files; file; file = file->next) {
         struct cdacq_module_info info;
-        char build_id[2 * sizeof((struct file_identity *)0)->build_id + 1];
+        struct module_room room;
         if (!file->mapping_count) /* a running process has unmapped it */
             continue;
-        if (file->path[0] != '/' || strncmp(file->path, "/memfd:", 7) == 0 || strncmp(file->path, "/dev/", 5) == 0)
+        if (file->path[0] != '/' || mapped_path_is_memory(file->path))
             continue;
-        struct file_identity local;
-        describe_module(file, build_id, &local, &info);
+        describe_module(file, &room, &info);
+        if (mapped_path_is_below_dev(file->path) && !info.symbol_key && !info.local_path) /* a device */
+            continue;
         if (visit(&info, context))
             return CDACQ_STOPPED;
     }

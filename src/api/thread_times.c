@@ -10,8 +10,10 @@
 
 #include "cdacq.h"
 #include "target/threads.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
+#include "util/proc_file.h"
 
 enum {
     FIELD_UTIME = 14, /* of /proc/PID/task/TID/stat, counted from 1 */
@@ -39,39 +41,43 @@ static bool read_ticks(int task, const char *tid, uint64_t *ret)
         at = strchr(at + 1, ' ');
     if (!at || sscanf(at, "%llu %llu", &user, &kernel) != 2)
         return false;
-    *ret = (uint64_t)(user + kernel) * (UINT64_C(1000000000) / (uint64_t)ticks);
+    *ret = (uint64_t)(user + kernel) * (NS_PER_SECOND / (uint64_t)ticks);
     return true;
 }
 
-/* Reads a time in nanoseconds, or in ticks if the kernel does not count these (CONFIG_SCHED_INFO) and writes zeros. */
-static bool read_time(int task, const char *tid, uint64_t *ret)
+/*
+ * Reads the times in nanoseconds, or that of the processor in ticks if the kernel does not count these
+ * (CONFIG_SCHED_INFO) and writes zeros.
+ */
+static bool read_times(int task, const char *tid, struct cdacq_thread_time *ret)
 {
     char text[128];
-    unsigned long long time = 0;
-    if (read_thread_file(task, tid, "schedstat", text, sizeof text) && sscanf(text, "%llu", &time) == 1 && time) {
-        *ret = time;
+    unsigned long long time = 0, delay = 0, runs = 0;
+    if (read_thread_file(task, tid, "schedstat", text, sizeof text) &&
+        sscanf(text, "%llu %llu %llu", &time, &delay, &runs) == 3 && time) {
+        ret->processor_time = time;
+        ret->delay = delay;
+        ret->runs = runs;
         return true;
     }
-    return read_ticks(task, tid, ret);
+    return read_ticks(task, tid, &ret->processor_time);
 }
 
 enum cdacq_status cdacq_visit_thread_times(int pid, int (*visit)(const struct cdacq_thread_time *time, void *context),
                                            void *context, struct cdacq_error *err)
 {
-    char path[64];
     if (!visit)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no callback is given");
     if (pid <= 0)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid);
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *threads = opendir(path);
+    DIR *threads = proc_folder_open(pid, "task");
     if (!threads)
-        return error_set(err, CDACQ_ERR_IO, 0, "process %d: %s: %s", pid, path, strerror(errno));
+        return error_set(err, CDACQ_ERR_IO, 0, "process %d: /proc/%d/task: %s", pid, pid, strerror(errno));
     enum cdacq_status status = CDACQ_OK;
     struct dirent *entry;
     for (unsigned count = 0; status == CDACQ_OK && count < THREAD_MAX && (entry = readdir(threads));) {
         struct cdacq_thread_time time = {.size = sizeof time, .tid = (int)strtol(entry->d_name, NULL, 10)};
-        if (time.tid <= 0 || !read_time(dirfd(threads), entry->d_name, &time.processor_time))
+        if (time.tid <= 0 || !read_times(dirfd(threads), entry->d_name, &time))
             continue;
         count++;
         if (visit(&time, context))

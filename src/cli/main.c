@@ -4,14 +4,15 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "src/cli/arguments.h"
-#include "src/cli/commands.h"
-#include "src/cli/complete.h"
-#include "src/cli/help.h"
-#include "src/cli/manual.h"
-#include "src/cli/watchdog.h"
+#include "src/cli/base/arguments.h"
+#include "src/cli/base/complete.h"
+#include "src/cli/base/console.h"
+#include "src/cli/base/help.h"
+#include "src/cli/base/watchdog.h"
+#include "util/base.h"
 
 /*
  * The kernel starts the program of a core_pattern pipe without standard output and error. A file that is opened later
@@ -25,21 +26,44 @@ static void open_standard_streams(void)
             (void)!open("/dev/null", modes[fd]);
 }
 
+/*
+ * Whoever starts the tool may have set a limit of the stack (ulimit -s) at which commands would die. It is raised if it
+ * may be: the kernel looks at it whenever the stack grows.
+ */
+static bool have_stack(void)
+{
+    enum { WANTED = 8 * 1024 * 1024, NEEDED = 256 * 1024 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= WANTED)
+        return true;
+    const struct rlimit tries[] = {{WANTED, MAX(limit.rlim_max, (rlim_t)WANTED)}, {limit.rlim_max, limit.rlim_max}};
+    for (size_t i = 0; i < ARRAY_SIZE(tries); i++)
+        if (setrlimit(RLIMIT_STACK, &tries[i]) == 0) {
+            limit = tries[i];
+            break;
+        }
+    if (limit.rlim_cur < NEEDED)
+        message("the stack is limited to %llu KiB, and %d KiB are needed (ulimit -s)",
+                (unsigned long long)limit.rlim_cur / 1024, NEEDED / 1024);
+    return limit.rlim_cur >= NEEDED;
+}
+
 int main(int argc, char **argv)
 {
     open_standard_streams();
+    if (!have_stack())
+        return EXIT_FAILED;
     signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an error of write(), and its beginning is removed */
+    signal(SIGCHLD, SIG_DFL); /* the parent may have ignored it, and how curl ends would not be known */
     watchdog_catch_bus_errors();
-    if (argc == 4 && !strcmp(argv[1], MANUAL_COMMAND))
-        return manual_write(argv[2], argv[3]);
     if (argc > 1 && !strcmp(argv[1], COMPLETE_COMMAND))
         return complete_write((const char *const *)argv + 2, (size_t)argc - 2);
-    struct invocation invocation;
-    enum arguments_result what = arguments_parse(argc, argv, &invocation);
+    struct command_line line;
+    enum arguments_result what = arguments_parse(argc, argv, &line);
     int status = what == ARGUMENTS_WRONG     ? EXIT_USAGE
-                 : what == ARGUMENTS_HELP    ? help_print(invocation.command)
+                 : what == ARGUMENTS_HELP    ? help_print(line.command)
                  : what == ARGUMENTS_VERSION ? help_print_version()
-                                             : invocation.command->run(&invocation);
-    arguments_deinit(&invocation);
+                                             : line.command->run(line.options);
+    arguments_deinit(&line);
     return status;
 }

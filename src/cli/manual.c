@@ -1,20 +1,18 @@
 /*
- * manual.c: man pages. docs/man/NAME.man continues the generated description; its first .SH ends that, and the options
+ * manual.c: a program of the build that writes the man pages: what --help prints, from the same rows, and the text that
+ * only the pages have. docs/man/NAME.man continues the generated description; its first .SH ends that, and the options
  * come before it. In docs/man/cdacq.man, a line `@commands` or `@options` stands for these lists. docs/man/options.man
  * has, below a line `@ NAME` for an option, what the page of cdacq says beyond the line of --help.
  */
-#include "src/cli/manual.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli/commands.h"
-#include "src/cli/help.h"
-#include "src/cli/options.h"
-#include "src/cli/output.h"
-#include "src/cli/put.h"
+#include "src/cli/base/commands.h"
+#include "src/cli/base/help.h"
+#include "src/cli/base/output.h"
+#include "src/cli/base/put.h"
 #include "util/base.h"
 #include "util/file.h"
 
@@ -118,13 +116,13 @@ static void put_option(struct page *page, const struct option_row *row, bool lon
     struct output *out = &page->out;
     char heading[64];
     output_literal(out, ".TP\n\\fB");
-    if (option_has_letter(row))
-        output_printf(out, "\\-%c\\fR, \\fB", row->id);
+    if (row->letter)
+        output_printf(out, "\\-%c\\fR, \\fB", row->letter);
     output_literal(out, "\\-\\-");
     put_plain(out, row->name, strlen(row->name));
     output_literal(out, "\\fR");
-    if (row->argument)
-        output_printf(out, " \\fI%s\\fR", row->argument);
+    if (row->value)
+        output_printf(out, " \\fI%s\\fR", row->value);
     output_literal(out, "\n");
     put_sentence(out, row->help);
     snprintf(heading, sizeof heading, "@ %s\n", row->name);
@@ -140,16 +138,16 @@ static void put_option(struct page *page, const struct option_row *row, bool lon
 /* Those of a command: its own at length, and a line for each of those that all commands with a target take. */
 static void put_options(struct page *page, const struct command *command)
 {
+    const struct option_row *row;
     output_literal(&page->out, ".SH OPTIONS\n");
-    for (size_t i = 0; i < option_count; i++)
-        if (option_is_of(&option_rows[i], command->options) && option_rows[i].groups != OPTIONS_TARGET)
-            put_option(page, &option_rows[i], true);
-    if (!(command->options & OPTIONS_TARGET))
+    for (size_t i = 0; (row = option_at(i)); i++)
+        if (command_takes(command, row) && !option_is_in(row, target_rows))
+            put_option(page, row, true);
+    if (!command_opens_target(command))
         return;
     output_literal(&page->out, ".SS How TARGET is read\n.BR cdacq (1)\nhas more about these options.\n");
-    for (size_t i = 0; i < option_count; i++)
-        if (option_rows[i].groups == OPTIONS_TARGET)
-            put_option(page, &option_rows[i], false);
+    for (row = target_rows; row->name; row++)
+        put_option(page, row, false);
 }
 
 static void put_exit_status(struct output *out, const struct command *command)
@@ -171,6 +169,7 @@ static size_t length_of_prose(const char *text)
 static void put_command_page(struct page *page, const struct command *command)
 {
     struct output *out = &page->out;
+    char usage[USAGE_SIZE];
     output_literal(out, ".TH CDACQ\\-");
     for (const char *c = command->name; *c; c++)
         put_plain(out, &(char){(char)toupper((unsigned char)*c)}, 1);
@@ -178,14 +177,14 @@ static void put_command_page(struct page *page, const struct command *command)
     output_printf(out, ".SH NAME\ncdacq\\-%s \\- ", command->name);
     put_plain(out, command->summary, strlen(command->summary));
     output_printf(out, "\n.SH SYNOPSIS\n\\fBcdacq %s\\fR [\\fIOPTION\\fR...] ", command->name);
-    put_usage(out, command->usage);
+    put_usage(out, command_usage(command, usage));
     output_literal(out, "\n.SH DESCRIPTION\n");
     put_text(out, command->details);
     size_t length = length_of_prose(page->text);
     if (length)
         output_literal(out, ".PP\n");
     put_roff(out, page->text, length);
-    if (command->options & OPTIONS_TARGET) {
+    if (command_opens_target(command)) {
         output_literal(out, ".PP\n");
         put_text(out, help_target_text(command));
     }
@@ -201,16 +200,17 @@ static void put_commands(struct page *page)
     for (unsigned section = 0; section < SECTION_COUNT; section++) {
         output_printf(out, ".SS %s\n", help_section_title(section));
         for (size_t i = 0; i < command_count; i++) {
-            if (commands[i].section != section)
+            if (commands[i]->section != section)
                 continue;
-            output_printf(out, ".TP\n.BR cdacq\\-%s (1)\n", commands[i].name);
-            put_sentence(out, commands[i].summary);
+            output_printf(out, ".TP\n.BR cdacq\\-%s (1)\n", commands[i]->name);
+            put_sentence(out, commands[i]->summary);
         }
     }
 }
 
 static void put_main_page(struct page *page)
 {
+    const struct option_row *row;
     struct output *out = &page->out;
     output_printf(out, ".TH CDACQ 1 \"\" \"cdacq %s\" \"User Commands\"\n", cdacq_version());
     for (const char *line = page->text, *end; *line; line = end) {
@@ -219,9 +219,9 @@ static void put_main_page(struct page *page)
         if (!strncmp(line, "@commands\n", length))
             put_commands(page);
         else if (!strncmp(line, "@options\n", length)) {
-            for (size_t i = 0; i < option_count; i++)
-                if (option_rows[i].groups == OPTIONS_TARGET || !option_rows[i].groups)
-                    put_option(page, &option_rows[i], true);
+            for (size_t i = 0; (row = option_at(i)); i++)
+                if (option_is_in(row, target_rows) || option_is_in(row, general_rows))
+                    put_option(page, row, true);
         } else
             put_roff(out, line, length);
     }
@@ -244,11 +244,15 @@ static bool write_page(const struct command *command, const char *texts, const c
     return output_close(&page.out);
 }
 
-int manual_write(const char *texts, const char *folder)
+/* Takes the folder of docs/man, and one for cdacq.1 and a page for each command. */
+int main(int argc, char **argv)
 {
+    if (argc != 3)
+        return EXIT_USAGE;
+    const char *texts = argv[1], *folder = argv[2];
     CLEANUP_FREE char *options = read_text(texts, "options");
     bool ok = options && write_page(NULL, texts, options, folder);
     for (size_t i = 0; i < command_count && ok; i++)
-        ok = write_page(&commands[i], texts, options, folder);
+        ok = write_page(commands[i], texts, options, folder);
     return ok ? EXIT_ANSWERED : EXIT_FAILED;
 }

@@ -20,9 +20,10 @@ bool code_lines_next(struct code_lines *lines, struct code_line *ret)
     if (lines->next == record->il_point_count || record->il_points[lines->next].native_offset >= lines->end)
         return false;
     const struct il_point *il = &record->il_points[lines->next++];
+    struct cdacq_method at = {.offset = il->native_offset, .il_offset = (int32_t)il->il_offset};
     *ret = (struct code_line){
         .at = il->native_offset > lines->offset ? il->native_offset - lines->offset : 0,
-        .point = record_source_point(record, (int32_t)il->il_offset),
+        .point = record_source_point(record, &at),
     };
     return true;
 }

@@ -5,7 +5,8 @@
 #ifndef CDACQ_PERF_CODE_LINES_H
 #define CDACQ_PERF_CODE_LINES_H
 
-#include "src/api/source_lines.h"
+#include "src/lookup/records.h"
+#include "src/lookup/source_lines.h"
 
 struct code_lines {
     const struct method_record *record;

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "src/api/session.h"
-#include "src/perf/sink.h"
+#include "src/lookup/opened_session.h"
+#include "src/perf/sink_reports.h"
 #include "util/sized.h"
 
 enum cdacq_status code_writer_take_arguments(struct code_writer *writer, const struct cdacq_sink *sink,
@@ -130,7 +130,7 @@ static void write_stubs(struct code_writer *writer, const struct cdacq_method *m
     snprintf(name, sizeof name, "stub <%s>", cdacq_code_kind_text(method->kind));
     struct code_entry entry = {method, method->code_start, method->code_size, name, "", strlen(name), 0};
     uint64_t begin = entry.begin, end = add_saturated(begin, entry.size), span_end;
-    struct reader reader = writer->session->reader.raw;
+    struct reader reader = writer->session->resolver.reader;
     reader_begin(&reader, FUEL_LOOKUP);
     if (!writer->with_bytes || !(span_end = next_span(&reader, &begin, end))) {
         write_entry(writer, &entry); /* this reports what is missing */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "src/api/listing.h"
+#include "src/lookup/find.h"
 
 DEFINE_VECTOR_FUNCTIONS(code_symbols, struct code_symbol);
 
@@ -23,7 +24,7 @@ static void leave_out(struct elf_code *code, const struct cdacq_method *method, 
 static void add_string(struct elf_code *code, const char *name, size_t length, const char *suffix, uint32_t *ret)
 {
     uint64_t size = 2 * length + SIZE_OF_PIECE;
-    if (work_take_memory(&code->session->target->target->work, size)) /* otherwise, the listing ends */
+    if (work_take_memory(&code->session->resolver.target->memory->work, size)) /* otherwise, the listing ends */
         code->kept_names += size;
     *ret = (uint32_t)code->strings.length;
     put_bytes(&code->strings, name, length);
@@ -39,8 +40,8 @@ static bool find_place(const struct elf_code *code, uint64_t address, uint64_t *
     *ret_moved = 0;
     if (!code->path)
         return true;
-    const struct mapping *mapping = target_mapping_at(code->session->target->target, address);
-    if (!mapping || !mapping->path || strcmp(mapping->path, code->path) != 0)
+    const struct mapping *mapping = target_mapping_at(code->session->resolver.target->memory, address);
+    if (!mapping || !mapping->path || strcmp(mapped_file_name(mapping), code->path) != 0)
         return false;
     *ret_moved = mapping->offset - mapping->begin;
     return true;
@@ -152,7 +153,7 @@ static void take_frames_back(struct elf_code *code, const struct frames_mark *ma
 /* Whether code is copied when its method is visited. */
 static bool keeps_code(const struct elf_code *code)
 {
-    return code->flags & CDACQ_ELF_CODE && session_is_running(code->session);
+    return code->flags & CDACQ_ELF_CODE && resolver_is_running(&code->session->resolver);
 }
 
 /* The hot part of a method, and its cold part if there is one: `count` says so. */
@@ -170,7 +171,7 @@ static void release_code(struct method_parts *parts)
 /* Reads what the file has of a part besides its symbols. */
 static bool read_part(struct elf_code *code, struct method_part *part, struct cdacq_error *err)
 {
-    struct reader *reader = &code->session->reader.raw;
+    struct reader *reader = &code->session->resolver.reader;
     struct code_block block;
     if (method_block(code->session, part->begin, &block))
         method_frames_visit(&code->frames, &block, add_frames, code);
@@ -192,7 +193,7 @@ static bool read_parts(struct elf_code *code, struct method_parts *parts, struct
 
 static bool keep_code(struct elf_code *code, const struct method_parts *parts, struct cdacq_error *err)
 {
-    struct work *work = &code->session->target->target->work;
+    struct work *work = &code->session->resolver.target->memory->work;
     for (unsigned i = 0; i < parts->count && keeps_code(code); i++) {
         const struct method_part *part = &parts->items[i];
         if (!kept_code_add(&code->kept, work, part->begin, part->code.bytes, part->code.size)) {
@@ -207,7 +208,7 @@ static bool keep_code(struct elf_code *code, const struct method_parts *parts, s
 static bool was_freed(struct elf_code *code, const struct cdacq_method *method, struct cdacq_error *err)
 {
     struct cdacq_method now;
-    session_answer(code->session, method->code_start, &now);
+    answer_find(&code->session->resolver, method->code_start, &now);
     error_set(err, CDACQ_ERR_CHANGED, method->code_start, "%s",
               now.answer == CDACQ_ANSWER_ERROR ? now.error : cdacq_status_text(CDACQ_ERR_CHANGED));
     return now.answer != CDACQ_ANSWER_ERROR &&
@@ -224,17 +225,17 @@ static bool read_method(struct elf_code *code, const struct cdacq_method *method
     struct cdacq_session *session = code->session;
     const struct frames_mark mark = mark_frames(code);
     struct cdacq_error error;
-    bool is_read = false, is_confirmed = !session_is_running(session);
+    bool is_read = false, is_confirmed = !resolver_is_running(&session->resolver);
     if (is_confirmed)
         return read_parts(code, parts, &error);
-    session_clear_log(session);
+    epoch_watch(&session->resolver.epoch);
     for (unsigned tries = 0; tries < TRIES && !is_confirmed; tries++) {
         is_read = read_parts(code, parts, &error);
-        is_confirmed = session_confirms(session, method);
+        is_confirmed = resolver_confirms(&session->resolver, method);
         if (is_confirmed)
             is_read = is_read && keep_code(code, parts, &error);
         else
-            session_read_anew(session);
+            epoch_read_anew(&session->resolver.epoch);
         release_code(parts);
         if (!is_confirmed || !is_read)
             take_frames_back(code, &mark);
@@ -316,17 +317,17 @@ static int visit_code(const struct cdacq_method *method, void *context)
 
 void elf_code_init(struct elf_code *code, struct cdacq_session *session, const char *path, unsigned flags)
 {
-    bool big = session->target->descriptor_info.big_endian;
+    bool big = session->resolver.target->descriptor_info.big_endian;
     *code = (struct elf_code){.session = session, .path = path, .flags = flags, .sink.size = sizeof code->sink};
     code->strings.big_endian = code->debug_frame.big_endian = big;
     method_frames_init(&code->frames, session);
     code->frame_writer = (struct dwarf_frame_writer){
         .to = &code->debug_frame,
         .machine = method_frames_machine(&code->frames),
-        .word_size = session->target->descriptor_info.pointer_size,
+        .word_size = session->resolver.target->descriptor_info.pointer_size,
     };
     const struct frame_machine *machine = code->frame_writer.machine;
-    elf_debug_init(&code->debug, session->target, machine ? machine->code_factor : 1);
+    elf_debug_init(&code->debug, session->resolver.target, machine ? machine->code_factor : 1);
 }
 
 void elf_code_deinit(struct elf_code *code)
@@ -335,8 +336,8 @@ void elf_code_deinit(struct elf_code *code)
     byte_writer_deinit(&code->strings);
     byte_writer_deinit(&code->debug_frame);
     method_frames_deinit(&code->frames);
-    kept_code_deinit(&code->kept, &code->session->target->target->work);
-    work_return_memory(&code->session->target->target->work, code->kept_names);
+    kept_code_deinit(&code->kept, &code->session->resolver.target->memory->work);
+    work_return_memory(&code->session->resolver.target->memory->work, code->kept_names);
     elf_debug_deinit(&code->debug);
 }
 

@@ -8,11 +8,11 @@
 #define CDACQ_PERF_ELF_CODE_H
 
 #include "formats/dwarf_frame_writer.h"
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
 #include "src/perf/elf_debug.h"
 #include "src/perf/kept_code.h"
 #include "src/perf/method_frames.h"
-#include "src/perf/sink.h"
+#include "src/perf/sink_reports.h"
 #include "util/vector.h"
 
 enum { ELF_CODE_MAX = 2000 * 1024 * 1024 }; /* bytes of code */

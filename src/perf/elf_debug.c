@@ -1,8 +1,16 @@
 #include "src/perf/elf_debug.h"
 
+#include <stdlib.h>
+
 #include "src/perf/code_lines.h"
 
-enum { NO_FUNCTION = UINT32_MAX, FILES_MAX = 1024 /* of a unit; lines of other files are left out */ };
+enum {
+    NO_FUNCTION = UINT32_MAX,
+    NO_RANGE = UINT32_MAX,
+    FILES_MAX = 1024,     /* of a unit; lines of other files are left out */
+    FUNCTIONS_MAX = 1024, /* of a unit: binutils takes time with the square of the number of its ranges */
+    GAP_MAX = 4096,       /* between two functions, in one range of their unit */
+};
 
 struct debug_function {
     const char *name;
@@ -13,8 +21,15 @@ struct debug_function {
 
 struct debug_unit {
     const char *name;
-    uint32_t first, last;
+    uint32_t first, last, count;
+    uint32_t first_range, last_range;
     bool has_lines;
+};
+
+/* Addresses of a unit. No function of another unit is in them. */
+struct debug_range {
+    uint64_t begin, end;
+    uint32_t unit, next; /* the next range of the unit, or NO_RANGE */
 };
 
 struct unit_index {
@@ -31,11 +46,12 @@ DEFINE_VECTOR_FUNCTIONS(debug_functions, struct debug_function);
 DEFINE_VECTOR_FUNCTIONS(debug_units, struct debug_unit);
 DEFINE_HASH_TABLE_FUNCTIONS(unit_indexes, struct unit_index, uint64_t, unit_key, hash_u64, equal_u64);
 DEFINE_VECTOR(documents, const char *);
+DEFINE_VECTOR(debug_ranges, struct debug_range);
 
 void elf_debug_init(struct elf_debug *debug, const struct cdacq_target *target, unsigned code_factor)
 {
     bool big = target->descriptor_info.big_endian;
-    *debug = (struct elf_debug){.word_size = target->descriptor_info.pointer_size, .code_factor = (uint8_t)code_factor};
+    *debug = (struct elf_debug){.word_size = target->descriptor_info.pointer_size, .code_factor = code_factor};
     debug->info.big_endian = debug->abbreviations.big_endian = debug->ranges.big_endian = big;
     debug->address_ranges.big_endian = debug->lines.big_endian = big;
 }
@@ -54,14 +70,25 @@ void elf_debug_deinit(struct elf_debug *debug)
 
 /* ---- Methods and units ---- */
 
-/* The unit for a key. NULL when out of memory. */
+/* The unit for a key that has room for a function. NULL when out of memory. */
 static struct debug_unit *unit_for(struct elf_debug *debug, uint64_t key, const char *name, bool has_lines)
 {
     bool added;
+    struct debug_unit unit = {
+        .name = name,
+        .first = NO_FUNCTION,
+        .last = NO_FUNCTION,
+        .first_range = NO_RANGE,
+        .last_range = NO_RANGE,
+        .has_lines = has_lines,
+    };
     struct unit_index *index =
         unit_indexes_insert(&debug->indexes, (struct unit_index){key, (uint32_t)debug->units.count}, &added);
-    if (!index ||
-        (added && !debug_units_append(&debug->units, (struct debug_unit){name, NO_FUNCTION, NO_FUNCTION, has_lines})))
+    if (index && !added && debug->units.items[index->index].count == FUNCTIONS_MAX) {
+        index->index = (uint32_t)debug->units.count;
+        added = true;
+    }
+    if (!index || (added && !debug_units_append(&debug->units, unit)))
         return NULL;
     return &debug->units.items[index->index];
 }
@@ -71,7 +98,7 @@ void elf_debug_add(struct elf_debug *debug, const struct cdacq_method *method, c
 {
     const struct source_point *point = first_line_of(record);
     const char *name = point ? point->document->file : method->module ? method->module : "[dynamic]";
-    /* Names and documents live as long as the session, each at an address of its own. */
+    /* Names and documents live until the file is written, each at an address of its own. */
     uint64_t key = point ? (uintptr_t)point->document : (uintptr_t)method->module;
     struct debug_unit *unit = unit_for(debug, key, name, point != NULL);
     uint32_t index = (uint32_t)debug->functions.count;
@@ -91,6 +118,7 @@ void elf_debug_add(struct elf_debug *debug, const struct cdacq_method *method, c
     else
         debug->functions.items[unit->last].next = index;
     unit->last = index;
+    unit->count++;
 }
 
 /* ---- Lines ---- */
@@ -162,8 +190,44 @@ static uint32_t form_lines(struct elf_debug *debug, const struct debug_unit *uni
     return dwarf_line_end_unit(writer, files->items, files->count);
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const struct debug_range *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/*
+ * Finds the ranges of all units: code of one unit that nothing of another one separates is one range, because programs
+ * that read the file take time for each.
+ */
+static bool form_ranges(struct elf_debug *debug, struct debug_ranges *ranges)
+{
+    size_t count = 0;
+    for (uint32_t unit = 0; unit < debug->units.count; unit++)
+        for (uint32_t i = debug->units.items[unit].first; i != NO_FUNCTION; i = debug->functions.items[i].next) {
+            const struct debug_piece *piece = &debug->functions.items[i].piece;
+            struct debug_range range = {piece->begin, piece->begin + piece->size, unit, NO_RANGE};
+            if (!debug_ranges_append(ranges, range))
+                return false;
+        }
+    if (ranges->count)
+        qsort(ranges->items, ranges->count, sizeof *ranges->items, by_begin);
+    for (size_t i = 0; i < ranges->count; i++) {
+        struct debug_range *last = &ranges->items[count - (count > 0)], range = ranges->items[i];
+        if (count && last->unit == range.unit && range.begin - last->begin <= last->end - last->begin + GAP_MAX) {
+            last->end = MAX(last->end, range.end);
+            continue;
+        }
+        struct debug_unit *unit = &debug->units.items[range.unit];
+        *(unit->first_range == NO_RANGE ? &unit->first_range : &ranges->items[unit->last_range].next) = (uint32_t)count;
+        unit->last_range = (uint32_t)count;
+        ranges->items[count++] = range;
+    }
+    return true;
+}
+
 static void form_unit(struct elf_debug *debug, const struct debug_unit *unit, struct dwarf_line_writer *lines,
-                      struct dwarf_info_writer *info, struct documents *files)
+                      struct dwarf_info_writer *info, struct documents *files, const struct debug_ranges *ranges)
 {
     const struct debug_function *functions = debug->functions.items;
     uint32_t offset = form_lines(debug, unit, lines, files);
@@ -173,16 +237,16 @@ static void form_unit(struct elf_debug *debug, const struct debug_unit *unit, st
         dwarf_info_add(info, &function);
     }
     dwarf_info_end_functions(info);
-    for (uint32_t i = unit->first; i != NO_FUNCTION; i = functions[i].next) {
-        struct dwarf_function function = function_of(&functions[i], files);
-        dwarf_info_add_ranges(info, &function);
-    }
+    for (uint32_t i = unit->first_range; i != NO_RANGE; i = ranges->items[i].next)
+        dwarf_info_add_range(info, ranges->items[i].begin, ranges->items[i].end);
     dwarf_info_end_unit(info);
 }
 
 bool elf_debug_form(struct elf_debug *debug)
 {
     struct documents files = {0};
+    struct debug_ranges ranges = {0};
+    debug->no_memory |= !form_ranges(debug, &ranges);
     struct dwarf_line_writer lines = {.to = &debug->lines,
                                       .program.big_endian = debug->lines.big_endian,
                                       .word_size = debug->word_size,
@@ -193,10 +257,11 @@ bool elf_debug_form(struct elf_debug *debug)
                                      .address_ranges = &debug->address_ranges,
                                      .word_size = debug->word_size};
     dwarf_info_begin(&info);
-    for (size_t i = 0; i < debug->units.count; i++)
-        form_unit(debug, &debug->units.items[i], &lines, &info, &files);
+    for (size_t i = 0; i < debug->units.count && !debug->no_memory; i++)
+        form_unit(debug, &debug->units.items[i], &lines, &info, &files, &ranges);
     dwarf_line_deinit(&lines);
     documents_deinit(&files);
+    debug_ranges_deinit(&ranges);
     return !debug->no_memory && !debug->info.broken && !debug->abbreviations.broken && !debug->ranges.broken &&
            !debug->address_ranges.broken && !debug->lines.broken;
 }

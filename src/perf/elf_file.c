@@ -9,6 +9,7 @@
 #include "formats/elf_writer.h"
 #include "src/api/listing.h"
 #include "src/perf/elf_code.h"
+#include "src/lookup/index.h"
 #include "util/sized.h"
 
 enum { GAP_MAX = 64 * 1024 }; /* bytes without symbols in a section that holds code */
@@ -45,7 +46,7 @@ static void add_bytes(struct code_file *file, const char *name, const struct byt
 static void put_symbol(struct code_file *file, const struct code_symbol *symbol, unsigned section)
 {
     struct byte_writer *to = &file->symbol_table;
-    bool wide = file->code.session->target->descriptor_info.pointer_size == 8;
+    bool wide = file->code.session->resolver.target->descriptor_info.pointer_size == 8;
     unsigned info = ELF64_ST_INFO(STB_LOCAL, section ? STT_FUNC : STT_NOTYPE);
     put_u32(to, symbol->name);
     if (wide) {
@@ -115,7 +116,7 @@ static void add_texts(struct code_file *file)
 
 static void add_symbol_table(struct code_file *file)
 {
-    bool wide = file->code.session->target->descriptor_info.pointer_size == 8;
+    bool wide = file->code.session->resolver.target->descriptor_info.pointer_size == 8;
     size_t size = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
     uint32_t strings = (uint32_t)file->sections.count + 2;
     add_section(file, (struct elf_writer_section){
@@ -158,7 +159,7 @@ static void read_code(void *context, size_t section, uint64_t offset, void *buff
 {
     struct code_file *file = context;
     uint64_t address = file->sections.items[section].address + offset - file->moves.items[section];
-    read_code_now(&file->code.session->reader.raw, address, buffer, size);
+    read_code_now(&file->code.session->resolver.reader, address, buffer, size);
     kept_code_copy(&file->code.kept, address, buffer, size);
 }
 
@@ -189,7 +190,7 @@ static void add_empty_index(struct code_file *file)
 
 static uint16_t machine_of(const struct cdacq_target *target)
 {
-    return (uint16_t)(target->target->elf_machine ? target->target->elf_machine
+    return (uint16_t)(target->memory->elf_machine ? target->memory->elf_machine
                                                   : architecture_elf_machine(target->layout.architecture));
 }
 
@@ -217,7 +218,7 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
         file->sections.count > ELF_WRITER_SECTIONS_MAX || file->code.kept.size > ELF_CODE_MAX ||
         (file->code.flags & CDACQ_ELF_CODE && file->code_size > ELF_CODE_MAX))
         return error_set(err, CDACQ_ERR_FUEL, 0, "the target has more code than an ELF file of this kind can hold");
-    const struct work *work = &file->code.session->target->target->work;
+    const struct work *work = &file->code.session->resolver.target->memory->work;
     if (file->code.flags & CDACQ_ELF_CODE && !work_allows_code(work, file->code_size))
         return error_set(err, CDACQ_ERR_FUEL, 0,
                          "the bound on work, %" PRIu64 " steps, does not allow a file with %" PRIu64 " MiB of code",
@@ -227,7 +228,7 @@ static enum cdacq_status gather(struct code_file *file, struct cdacq_error *err)
 
 static enum cdacq_status write_file(struct code_file *file, struct cdacq_error *err)
 {
-    const struct cdacq_target *target = file->code.session->target;
+    const struct cdacq_target *target = file->code.session->resolver.target;
     uint8_t build_id[ELF_WRITER_BUILD_ID_SIZE];
     struct elf_writer_image image = {
         .wide = target->descriptor_info.pointer_size == 8,
@@ -258,7 +259,7 @@ static void deinit(struct code_file *file)
 static enum cdacq_status write_elf(struct cdacq_session *session, const char *path, unsigned flags,
                                    const struct cdacq_sink *sink, struct cdacq_written *ret, struct cdacq_error *err)
 {
-    struct code_file file = {.symbol_table.big_endian = session->target->descriptor_info.big_endian};
+    struct code_file file = {.symbol_table.big_endian = session->resolver.target->descriptor_info.big_endian};
     elf_code_init(&file.code, session, path, flags);
     enum cdacq_status status = sized_check(ret, "struct cdacq_written", err);
     if (status >= 0)
@@ -268,13 +269,13 @@ static enum cdacq_status write_elf(struct cdacq_session *session, const char *pa
     if (status >= 0 && !file.code.sink.write)
         status = error_set(err, CDACQ_ERR_ARGUMENT, 0, "an ELF file needs a sink that writes");
     if (status >= 0)
-        file.code.map = session_question_map(session, &status, err);
-    session->visits++; /* the map and the records have to stay until the file is written */
+        file.code.map = resolver_begin_map(&session->resolver, &status, err);
+    epoch_pin(&session->resolver.epoch); /* the map and the records have to stay until the file is written */
     if (status >= 0)
         status = gather(&file, err);
     if (status >= 0 && !file.code.stopped && (file.code.symbols.count || !path))
         status = write_file(&file, err);
-    session->visits--;
+    epoch_unpin(&session->resolver.epoch);
     if (status >= 0) {
         file.code.written.functions = file.code.frames.functions;
         file.code.written.functions_left_out = file.code.frames.left_out;

@@ -38,9 +38,9 @@ static enum cdacq_status read_next(struct jitdump_stream *stream, struct cdacq_j
                                    struct cdacq_error *err)
 {
     enum cdacq_status status = jitdump_stream_next(stream, ret, err);
-    if (status == CDACQ_END && !(stream->flags & CDACQ_JITDUMP_FOLLOW))
+    if (status == CDACQ_DONE && !(stream->flags & CDACQ_JITDUMP_FOLLOW))
         return jitdump_stream_check_end(stream, err);
-    for (int i = 0; i < CHECKS && status == CDACQ_END; i++) {
+    for (int i = 0; i < CHECKS && status == CDACQ_DONE; i++) {
         status = jitdump_follow(stream, err);
         if (status != CDACQ_OK)
             return status;
@@ -78,7 +78,7 @@ enum cdacq_status cdacq_jitdump_visit_places(struct cdacq_jitdump *jitdump,
     struct jitdump_stream *stream = &jitdump->stream;
     if (stream->has_header && !stream->has_places) {
         enum cdacq_status status = jitdump_stream_collect_places(stream, stream->offset, err);
-        if (status == CDACQ_END)
+        if (status == CDACQ_DONE)
             return error_set(err, CDACQ_ERR_IO, stream->offset, "the jitdump has changed while it was read");
         if (status != CDACQ_OK)
             return status;

@@ -8,7 +8,7 @@ DEFINE_VECTOR_FUNCTIONS(frame_entries, struct dwarf_frame_entry);
 
 void jitdump_debug_init(struct jitdump_debug *debug, struct cdacq_session *session)
 {
-    bool big = session->target->descriptor_info.big_endian;
+    bool big = session->resolver.target->descriptor_info.big_endian;
     *debug = (struct jitdump_debug){.entries.big_endian = big,
                                     .unwinding.big_endian = big,
                                     .code_offsets.big_endian = big,
@@ -126,7 +126,7 @@ static void form_unwinding(struct jitdump_debug *debug, const struct code_block 
     debug->writer = (struct dwarf_frame_writer){
         .to = to,
         .machine = method_frames_machine(&debug->frames),
-        .word_size = debug->frames.session->target->descriptor_info.pointer_size,
+        .word_size = debug->frames.session->resolver.target->descriptor_info.pointer_size,
         .is_eh_frame = true,
         .address = align_up(size, UNWINDING_ALIGN),
         .moved = -begin,

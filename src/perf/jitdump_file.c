@@ -2,7 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
+
+#include "util/file_root.h"
 
 enum { BLOCK = 64 * 1024 };
 
@@ -16,6 +17,7 @@ static enum cdacq_status io_error(const char *path, uint64_t offset, int error, 
 static void note_state(struct jitdump_file *file, const struct stat *st)
 {
     file->size = (uint64_t)st->st_size;
+    file->is_sparse = (uint64_t)st->st_blocks * 512 < file->size;
     file->written = st->st_mtim;
 }
 
@@ -23,14 +25,14 @@ static void note_state(struct jitdump_file *file, const struct stat *st)
 static enum cdacq_status open_path(struct jitdump_file *file, struct cdacq_error *err)
 {
     struct stat st;
-    CLEANUP_CLOSE int fd = file_open(file->path, &st);
-    if (fd < 0)
-        return io_error(file->path, 0, errno, err);
-    if (!S_ISREG(st.st_mode)) {
+    CLEANUP_CLOSE int fd = file_open_regular(file->path, &st);
+    if (fd < 0 && errno == EINVAL) {
         char path[160];
         return error_set(err, CDACQ_ERR_IO, 0, "'%s' is not a regular file",
                          error_printable(path, sizeof path, file->path));
     }
+    if (fd < 0)
+        return io_error(file->path, 0, errno, err);
     if (file->fd >= 0)
         close(file->fd);
     file->fd = fd;
@@ -89,6 +91,9 @@ enum cdacq_status jitdump_file_fill(struct jitdump_file *file, uint64_t offset, 
 {
     struct jitdump_extent *extent = &file->extent;
     size_t wanted = (size_t)MIN((uint64_t)MAX(count, (size_t)BLOCK), file->size - offset);
+    uint64_t hole = file->is_sparse && count < wanted ? file_find_hole(file->fd, offset) : UINT64_MAX;
+    if (hole != UINT64_MAX)
+        wanted = (size_t)MAX((uint64_t)count, MIN((uint64_t)wanted, hole - offset));
     bool is_large = wanted > BLOCK;
     if (is_large || !extent->data) {
         uint8_t *data = calloc(1, MAX(wanted, (size_t)BLOCK));
@@ -98,12 +103,15 @@ enum cdacq_status jitdump_file_fill(struct jitdump_file *file, uint64_t offset, 
         extent->data = data;
     }
     extent->length = 0;
-    size_t n = (is_large ? file_read_sparse_at : file_read_at)(file->fd, offset, extent->data, wanted);
+    if (file->is_sparse && !is_large)
+        memset(extent->data, 0, wanted);
+    bool by_holes = is_large || file->is_sparse;
+    size_t n = (by_holes ? file_read_sparse_at : file_read_at)(file->fd, offset, extent->data, wanted);
     if (n < wanted && errno)
         return io_error(file->path, offset, errno, err);
     /* Checked after the read: a block that was read before the file was rewritten is valid. */
     if (n < count || (file->is_followed && jitdump_file_is_rewritten(file)))
-        return CDACQ_END;
+        return CDACQ_DONE;
     extent->begin = offset;
     extent->length = n;
     return CDACQ_OK;
@@ -137,7 +145,8 @@ bool jitdump_file_open_successor(struct jitdump_file *file)
 {
     struct stat st;
     /* The path may be gone while the writer still has the file open. */
-    if (stat(file->path, &st) < 0 || (st.st_dev == file->device && st.st_ino == file->inode))
+    CLEANUP_CLOSE int fd = file_open_regular(file->path, &st);
+    if (fd < 0 || (st.st_dev == file->device && st.st_ino == file->inode))
         return false;
-    return S_ISREG(st.st_mode) && open_path(file, NULL) == CDACQ_OK;
+    return open_path(file, NULL) == CDACQ_OK;
 }

@@ -24,6 +24,7 @@ struct jitdump_file {
     bool is_followed; /* each block is checked to be of the file whose header was read */
     dev_t device;
     ino_t inode;
+    bool is_sparse;          /* it has holes, which take no time: a few bytes can claim a file of any size */
     uint64_t size;           /* when last looked at */
     struct timespec written; /* when it was, when last looked at */
     struct jitdump_extent extent;
@@ -40,7 +41,7 @@ enum cdacq_status jitdump_file_open_again(const struct jitdump_file *file, struc
                                           struct cdacq_error *err);
 void jitdump_file_close(struct jitdump_file *file);
 
-/* Reads a block of at least `count` bytes. CDACQ_END: the file has changed since its size was checked. IO, NOMEM. */
+/* Reads a block of at least `count` bytes. CDACQ_DONE: the file has changed since its size was checked. IO, NOMEM. */
 enum cdacq_status jitdump_file_fill(struct jitdump_file *file, uint64_t offset, size_t count, struct cdacq_error *err);
 
 /* The `count` bytes at `offset`, which are below the file's size. Fails as jitdump_file_fill does. */

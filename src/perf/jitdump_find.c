@@ -94,11 +94,11 @@ static enum cdacq_status search_all(struct cdacq_jitdump *jitdump, struct jitdum
         if (record.kind != CDACQ_JITDUMP_HEADER && (time == CDACQ_JITDUMP_LAST || record.timestamp <= time))
             search_record(search, scan, &record);
     }
-    if (status == CDACQ_END)
+    if (status == CDACQ_DONE)
         status = jitdump_stream_check_end(scan, &problem);
     if (status == CDACQ_ERR_FORMAT && scan->has_header) { /* the records before it are valid */
         note_problem(jitdump, ret, problem.message);
-        status = CDACQ_END;
+        status = CDACQ_DONE;
     }
     if (status < 0 && err)
         *err = problem;
@@ -114,7 +114,7 @@ static enum cdacq_status read_load(struct jitdump_stream *again, uint64_t offset
         again->flags = again->offset == offset ? flags : 0;
         status = jitdump_stream_next(again, ret, err);
     }
-    return status == CDACQ_END || (status == CDACQ_OK && (ret->kind != CDACQ_JITDUMP_LOAD || ret->offset != offset))
+    return status == CDACQ_DONE || (status == CDACQ_OK && (ret->kind != CDACQ_JITDUMP_LOAD || ret->offset != offset))
                ? error_set(err, CDACQ_ERR_IO, offset, "the jitdump has changed while it was read")
                : status;
 }

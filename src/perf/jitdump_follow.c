@@ -49,5 +49,5 @@ enum cdacq_status jitdump_follow(struct jitdump_stream *stream, struct cdacq_err
         return restart(stream, "the file was rewritten");
     if (file->size != before)
         return CDACQ_OK;
-    return jitdump_file_open_successor(file) ? restart(stream, "another file took its place") : CDACQ_END;
+    return jitdump_file_open_successor(file) ? restart(stream, "another file took its place") : CDACQ_DONE;
 }

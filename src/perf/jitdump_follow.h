@@ -9,7 +9,7 @@
 
 /*
  * Looks whether a file that was read to its end has changed. CDACQ_OK: read on; if it is no longer the file that was
- * read, from its beginning. CDACQ_END: it has not. Fails with IO.
+ * read, from its beginning. CDACQ_DONE: it has not. Fails with IO.
  */
 enum cdacq_status jitdump_follow(struct jitdump_stream *stream, struct cdacq_error *err);
 

@@ -1,6 +1,6 @@
 #include "src/perf/jitdump_records.h"
 
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
 #include "formats/jitdump_writer.h"
 #include "src/perf/jitdump_debug.h"
 
@@ -10,12 +10,13 @@ void jitdump_records_put(struct code_writer *writer, struct cdacq_jitdump_record
 {
     uint8_t bytes[JITDUMP_ENCODED_MAX];
     record->timestamp = ++writer->time;
-    code_writer_put(writer, bytes, jitdump_encode(record, writer->session->target->descriptor_info.big_endian, bytes));
+    code_writer_put(writer, bytes,
+                    jitdump_encode(record, writer->session->resolver.target->descriptor_info.big_endian, bytes));
 }
 
 static uint32_t process_of(const struct code_writer *writer)
 {
-    return (uint32_t)writer->session->target->target->pid;
+    return (uint32_t)writer->session->resolver.target->memory->pid;
 }
 
 static bool read_bytes(struct reader *reader, const struct code_entry *entry, struct window *ret)
@@ -32,16 +33,16 @@ static bool read_bytes(struct reader *reader, const struct code_entry *entry, st
 static bool read_code(struct code_writer *writer, const struct code_entry *entry, struct window *ret)
 {
     struct cdacq_session *session = writer->session;
-    struct reader *reader = &session->reader.raw;
+    struct reader *reader = &session->resolver.reader;
     for (unsigned tries = 0; tries < TRIES; tries++) {
         reader_begin(reader, FUEL_LOOKUP);
         bool found = read_bytes(reader, entry, ret);
         struct reader_failure failure = reader_failure(reader);
-        if (!session_is_running(session) || entry->method->answer != CDACQ_ANSWER_MANAGED)
+        if (!resolver_is_running(&session->resolver) || entry->method->answer != CDACQ_ANSWER_MANAGED)
             return found;
-        if (!found && target_gone(session->target->target))
+        if (!found && target_gone(session->resolver.target->memory))
             return false;
-        if (session_confirms(session, entry->method)) {
+        if (resolver_confirms(&session->resolver, entry->method)) {
             if (!found) {
                 reader_begin(reader, FUEL_LOOKUP);
                 reader_fail_again(reader, &failure);
@@ -50,7 +51,7 @@ static bool read_code(struct code_writer *writer, const struct code_entry *entry
         }
         if (found)
             window_deinit(ret);
-        session_read_anew(session);
+        epoch_read_anew(&session->resolver.epoch);
     }
     reader_begin(reader, FUEL_LOOKUP);
     return false;
@@ -100,14 +101,14 @@ static void put_debug(struct code_writer *writer, const struct code_entry *entry
  */
 bool jitdump_records_put_entry(struct code_writer *writer, const struct code_entry *entry)
 {
-    struct reader *reader = &writer->session->reader.raw;
+    struct reader *reader = &writer->session->resolver.reader;
     struct window window = {0};
     bool has_debug = writer->debug && entry->method->answer == CDACQ_ANSWER_MANAGED;
     if (has_debug)
         jitdump_debug_form(writer->debug, entry->method, entry->begin, entry->size);
     if (!read_code(writer, entry, &window)) {
         struct cdacq_error error;
-        bool has_ended = writer->record && target_gone(writer->session->target->target);
+        bool has_ended = writer->record && target_gone(writer->session->resolver.target->memory);
         if (reader_status(reader, &error) < 0 && !has_ended)
             code_writer_leave_out(writer, entry->method, entry->begin, entry->size, error.message);
         return false;
@@ -138,7 +139,7 @@ bool jitdump_records_put_entry(struct code_writer *writer, const struct code_ent
 
 static uint32_t machine_of(const struct cdacq_target *target)
 {
-    return target->target->elf_machine ? target->target->elf_machine
+    return target->memory->elf_machine ? target->memory->elf_machine
                                        : architecture_elf_machine(target->layout.architecture);
 }
 
@@ -146,7 +147,9 @@ void jitdump_records_put_header(struct code_writer *writer)
 {
     struct cdacq_jitdump_record header = {
         .kind = CDACQ_JITDUMP_HEADER,
-        .as.header = {.version = 1, .elf_mach = machine_of(writer->session->target), .pid = process_of(writer)},
+        .as.header = {.version = 1,
+                      .elf_mach = machine_of(writer->session->resolver.target),
+                      .pid = process_of(writer)},
     };
     jitdump_records_put(writer, &header);
 }

@@ -63,21 +63,21 @@ static bool is_unwritten_header(const uint8_t *bytes)
            (jitdump_is_magic(bytes) && (!load_u32(bytes + 4, false) || !load_u32(bytes + 8, false)));
 }
 
-/* CDACQ_END: the header is not complete. */
+/* CDACQ_DONE: the header is not complete. */
 static enum cdacq_status read_header(struct jitdump_stream *stream, struct cdacq_jitdump_record *ret,
                                      struct cdacq_error *err)
 {
     size_t size = (size_t)MIN(stream->file.size, (uint64_t)JITDUMP_HEADER_SIZE);
     const uint8_t *bytes;
     if (size < JITDUMP_HEADER_SIZE_MIN)
-        return CDACQ_END;
+        return CDACQ_DONE;
     enum cdacq_status status = jitdump_file_window(&stream->file, 0, size, &bytes, err);
     if (status == CDACQ_OK && stream->flags & CDACQ_JITDUMP_FOLLOW && is_unwritten_header(bytes))
-        return CDACQ_END;
+        return CDACQ_DONE;
     if (status == CDACQ_OK)
         status = jitdump_decode_header(bytes, size, ret, err);
     if (status != CDACQ_OK || ret->total_size > stream->file.size)
-        return status != CDACQ_OK ? status : CDACQ_END;
+        return status != CDACQ_OK ? status : CDACQ_DONE;
     jitdump_file_keep_header(&stream->file, bytes, (size_t)MIN(ret->total_size, (uint64_t)JITDUMP_HEADER_SIZE));
     ret->as.header.restart = stream->restart;
     if (ret->as.header.flags & ~(uint64_t)JITDUMP_FLAGS_KNOWN)
@@ -94,7 +94,7 @@ enum cdacq_status jitdump_stream_prefix(struct jitdump_stream *stream, uint64_t 
 {
     const uint8_t *bytes;
     if (!range_fits(offset, JITDUMP_PREFIX_SIZE, stream->file.size))
-        return CDACQ_END;
+        return CDACQ_DONE;
     enum cdacq_status status = jitdump_file_window(&stream->file, offset, JITDUMP_PREFIX_SIZE, &bytes, err);
     if (status != CDACQ_OK)
         return status;
@@ -102,7 +102,7 @@ enum cdacq_status jitdump_stream_prefix(struct jitdump_stream *stream, uint64_t 
     if (ret->total_size < JITDUMP_PREFIX_SIZE) {
         /* A writer may have extended the file and not filled it yet: all zeros. */
         if ((stream->flags & CDACQ_JITDUMP_FOLLOW) && !ret->id && !ret->total_size && !ret->timestamp)
-            return CDACQ_END;
+            return CDACQ_DONE;
         return error_set(err, CDACQ_ERR_FORMAT, offset,
                          "the record at offset %" PRIu64 " says it has %" PRIu64
                          " bytes, less than its header: what follows cannot be found",
@@ -187,7 +187,7 @@ enum cdacq_status jitdump_stream_collect_places(struct jitdump_stream *stream, u
     return status;
 }
 
-/* CDACQ_END: the file has changed. A table that cannot be built is an error of this record only. */
+/* CDACQ_DONE: the file has changed. A table that cannot be built is an error of this record only. */
 static enum cdacq_status apply_move(struct jitdump_stream *stream, struct cdacq_jitdump_record *record)
 {
     enum cdacq_status status = CDACQ_OK;
@@ -197,11 +197,11 @@ static enum cdacq_status apply_move(struct jitdump_stream *stream, struct cdacq_
         status = jitdump_places_move(&stream->places, record, &stream->problem);
     if (status < 0)
         record->error = stream->problem.message;
-    return status == CDACQ_END ? CDACQ_END : CDACQ_OK;
+    return status == CDACQ_DONE ? CDACQ_DONE : CDACQ_OK;
 }
 
 /*
- * Checks that the code_index is new. As long as it grows, it is; otherwise the table of places says so. CDACQ_END: the
+ * Checks that the code_index is new. As long as it grows, it is; otherwise the table of places says so. CDACQ_DONE: the
  * file has changed.
  */
 static enum cdacq_status check_index(struct jitdump_stream *stream, struct cdacq_jitdump_record *record,
@@ -211,7 +211,7 @@ static enum cdacq_status check_index(struct jitdump_stream *stream, struct cdacq
     enum cdacq_status status = CDACQ_OK;
     if (stream->has_load && index <= stream->highest && !stream->has_places && stream->no_places.status >= 0) {
         status = jitdump_stream_collect_places(stream, record->offset, NULL);
-        if (status != CDACQ_END) /* the table has read other parts of the file */
+        if (status != CDACQ_DONE) /* the table has read other parts of the file */
             status = read_fields(stream, record, err);
     }
     const struct jitdump_place *known =
@@ -242,7 +242,7 @@ static enum cdacq_status connect_load(struct jitdump_stream *stream, struct cdac
     return CDACQ_OK;
 }
 
-/* Applies a record to the table of places and to the JIT_CODE_LOADs after it. CDACQ_END: the file has changed. */
+/* Applies a record to the table of places and to the JIT_CODE_LOADs after it. CDACQ_DONE: the file has changed. */
 static enum cdacq_status connect(struct jitdump_stream *stream, struct cdacq_jitdump_record *record,
                                  struct cdacq_error *err)
 {
@@ -291,10 +291,10 @@ enum cdacq_status jitdump_stream_next(struct jitdump_stream *stream, struct cdac
     if (status != CDACQ_OK)
         return status;
     if (!range_fits(record.offset, record.total_size, stream->file.size))
-        return CDACQ_END;
+        return CDACQ_DONE;
     uint64_t content = stream->content;
     if (stream->flags & CDACQ_JITDUMP_FOLLOW && jitdump_stream_hash(stream, &record, &content) != CDACQ_OK)
-        return CDACQ_END;
+        return CDACQ_DONE;
     status = read_fields(stream, &record, err);
     if (status == CDACQ_OK)
         status = connect(stream, &record, err);
@@ -314,7 +314,7 @@ enum cdacq_status jitdump_stream_check_end(const struct jitdump_stream *stream, 
         return error_set(err, CDACQ_ERR_FORMAT, 0, "not a jitdump: the file ends within its header");
     if (stream->offset == stream->file.size) {
         enum cdacq_status status = jitdump_pending_check_end(&stream->pending, err);
-        return status == CDACQ_OK ? CDACQ_END : status;
+        return status == CDACQ_OK ? CDACQ_DONE : status;
     }
     return error_set(err, CDACQ_ERR_FORMAT, stream->offset,
                      "the last record, at offset %" PRIu64 ", is cut: the file ends within it", stream->offset);

@@ -44,22 +44,22 @@ void jitdump_stream_close(struct jitdump_stream *stream);
 /* Returns to the beginning of the file, of which nothing that was read is valid any more. */
 void jitdump_stream_restart(struct jitdump_stream *stream, const char *why);
 
-/* CDACQ_END: the file, up to the size last checked, holds no further complete record. */
+/* CDACQ_DONE: the file, up to the size last checked, holds no further complete record. */
 enum cdacq_status jitdump_stream_next(struct jitdump_stream *stream, struct cdacq_jitdump_record *ret,
                                       struct cdacq_error *err);
 
-/* After the last complete record: CDACQ_END. FORMAT: more bytes follow, or a record before it has no JIT_CODE_LOAD. */
+/* After the last complete record: CDACQ_DONE. FORMAT: more bytes follow, or a record before it has no JIT_CODE_LOAD. */
 enum cdacq_status jitdump_stream_check_end(const struct jitdump_stream *stream, struct cdacq_error *err);
 
-/* Reads the prefix of the record at `offset`. CDACQ_END: the prefix is not complete. */
+/* Reads the prefix of the record at `offset`. CDACQ_DONE: the prefix is not complete. */
 enum cdacq_status jitdump_stream_prefix(struct jitdump_stream *stream, uint64_t offset,
                                         struct cdacq_jitdump_record *ret, struct cdacq_error *err);
 
-/* Adds the first bytes of a record to a hash. CDACQ_END: the file has changed. */
+/* Adds the first bytes of a record to a hash. CDACQ_DONE: the file has changed. */
 enum cdacq_status jitdump_stream_hash(struct jitdump_stream *stream, const struct cdacq_jitdump_record *record,
                                       uint64_t *hash);
 
-/* Builds the table of places from the records before `end`. CDACQ_END: the file has changed. */
+/* Builds the table of places from the records before `end`. CDACQ_DONE: the file has changed. */
 enum cdacq_status jitdump_stream_collect_places(struct jitdump_stream *stream, uint64_t end, struct cdacq_error *err);
 
 #endif

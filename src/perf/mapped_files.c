@@ -2,23 +2,24 @@
  * mapped_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
  */
 #include "src/api/listing.h"
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
+#include "src/lookup/index.h"
 #include "target/mapped_file.h"
 #include "util/binary_search.h"
 #include "util/hash_table.h"
 
 struct seen_file {
-    const char *path;
+    const char *name;
     const struct mapping *mapping; /* its first */
     bool has_code, may_execute;
 };
 
-static const char *seen_path(const struct seen_file *file)
+static const char *seen_name(const struct seen_file *file)
 {
-    return file->path;
+    return file->name;
 }
 
-DEFINE_HASH_TABLE(seen_files, struct seen_file, const char *, seen_path, hash_string, equal_strings);
+DEFINE_HASH_TABLE(seen_files, struct seen_file, const char *, seen_name, hash_string, equal_strings);
 
 static bool has_code(const struct code_map *map, const struct mapping *mapping)
 {
@@ -38,18 +39,23 @@ static bool has_anonymous_code(struct target *target, const struct code_map *map
     return false;
 }
 
-static int report(const struct target *target, const struct seen_file *file,
+static int report(struct target *target, const struct seen_file *file,
                   int (*visit)(const struct cdacq_mapped_file *file, void *context), void *context)
 {
     struct mapped_file *mapped = file->mapping->file;
-    bool is_core = target->kind == CDACQ_TARGET_CORE;
+    bool is_deleted = mapped && mapped_file_is_deleted(mapped), is_core = target->kind == CDACQ_TARGET_CORE;
+    bool is_local = mapped && (is_core || is_deleted) && mapped_file_resolve(mapped);
+    const struct cdacq_local_file local = {is_local ? &mapped->content : NULL, is_local ? mapped->local_path : NULL};
     struct cdacq_mapped_file found = {
         .size = sizeof found,
-        .path = file->path,
-        .local_path = is_core && mapped && mapped_file_resolve(mapped) ? mapped->local_path : NULL,
+        .path = file->name,
+        .local_path = local.path,
         .has_code = file->has_code,
         .may_execute = file->may_execute,
+        .former_path = is_deleted ? mapped->path : NULL,
+        .local_file = is_local ? &local : NULL,
     };
+    work_add_steps(&target->work, is_local ? WORK_OF_A_FILE : WORK_OF_A_PATH); /* the caller opens it, or links to it */
     return visit(&found, context);
 }
 
@@ -57,22 +63,23 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
                                                    int (*visit)(const struct cdacq_mapped_file *file, void *context),
                                                    void *context, struct cdacq_error *err)
 {
-    struct target *target = session->target->target;
+    struct target *target = session->resolver.target->memory;
     struct seen_files files = {0};
     enum cdacq_status status = target_list_mappings(target, err);
-    const struct code_map *map = status < 0 ? NULL : session_question_map(session, &status, err);
+    const struct code_map *map = status < 0 ? NULL : resolver_begin_map(&session->resolver, &status, err);
     if (!map)
         return status;
-    bool is_running = session_is_running(session); /* else nothing is listed again, and sessions may run side by side */
-    session->visits++;                             /* `visit` may use the session, whose map has to stay */
+    bool is_running =
+        resolver_is_running(&session->resolver); /* else nothing is listed again, and sessions may run side by side */
+    epoch_pin(&session->resolver.epoch);         /* `visit` may use the session, whose map has to stay */
     if (is_running)
-        session->target->visits++;
+        target_owner(session->resolver.target)->mapping_pins++;
     for (size_t i = 0; i < target->mapping_count && status >= 0; i++) {
         const struct mapping *mapping = &target->mappings[i];
         struct seen_file *file =
-            mapping->path
-                ? seen_files_insert(&files, (struct seen_file){.path = mapping->path, .mapping = mapping}, NULL)
-                : NULL;
+            mapping->path ? seen_files_insert(
+                                &files, (struct seen_file){.name = mapped_file_name(mapping), .mapping = mapping}, NULL)
+                          : NULL;
         if (file) {
             file->has_code |= has_code(map, mapping);
             file->may_execute |= mapping->may_execute;
@@ -81,7 +88,7 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     }
     for (size_t i = 0; i < target->mapping_count && status == CDACQ_OK; i++) {
         const struct mapping *mapping = &target->mappings[i];
-        const struct seen_file *file = mapping->path ? seen_files_find(&files, mapping->path) : NULL;
+        const struct seen_file *file = mapping->path ? seen_files_find(&files, mapped_file_name(mapping)) : NULL;
         if (file && file->mapping == mapping && report(target, file, visit, context))
             status = CDACQ_STOPPED;
     }
@@ -89,8 +96,8 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
     if (status == CDACQ_OK && has_anonymous_code(target, map) && visit(&anonymous, context))
         status = CDACQ_STOPPED;
     if (is_running)
-        session->target->visits--;
-    session->visits--;
+        target_owner(session->resolver.target)->mapping_pins--;
+    epoch_unpin(&session->resolver.epoch);
     seen_files_deinit(&files);
     /* Whether the others have code is not known. */
     return status == CDACQ_OK && map->left_out ? listing_report_left_out(map, err) : status;

@@ -5,7 +5,7 @@
 #define CDACQ_PERF_METHOD_FRAMES_H
 
 #include "contracts/unwind/unwinder.h"
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 
 struct method_frames {
     struct cdacq_session *session;

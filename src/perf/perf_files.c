@@ -2,10 +2,11 @@
  * perf_files.c: writes whole perf maps and jitdumps of a target.
  */
 #include "src/api/listing.h"
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
 #include "formats/perf_map.h"
 #include "src/perf/jitdump_debug.h"
 #include "src/perf/jitdump_records.h"
+#include "src/lookup/index.h"
 #include "util/sized.h"
 
 static bool put_line(struct code_writer *writer, const struct code_entry *entry)
@@ -25,14 +26,14 @@ static enum cdacq_status write_file(struct code_writer *writer, unsigned flags, 
     enum cdacq_status status = code_writer_take_arguments(writer, sink, ret, what, err);
     if (status < 0)
         return status;
-    if (!session_question_map(session, &status, err))
+    if (!resolver_begin_map(&session->resolver, &status, err))
         return status;
     if (writer->with_bytes)
         jitdump_records_put_header(writer);
-    session->visits++; /* the listing is of the question that has begun */
+    epoch_pin(&session->resolver.epoch); /* the listing is of the epoch that has begun */
     if (!writer->stopped)
         status = session_visit_methods(session, flags, NULL, code_writer_visit, writer, err);
-    session->visits--;
+    epoch_unpin(&session->resolver.epoch);
     bool any = writer->written.methods + writer->written.stubs > 0;
     bool is_part = any && listing_is_part(status);
     if (status < 0 && !is_part)

@@ -5,6 +5,7 @@
 
 #include "util/binary_search.h"
 #include "util/file.h"
+#include "util/file_root.h"
 #include "formats/jitdump.h"
 
 enum {
@@ -67,11 +68,9 @@ enum cdacq_status record_file_open(const char *path, struct record_file *ret, st
     uint8_t magic[4] = {0};
     if (!file.path)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
-    file.fd = file_open(path, &st);
+    file.fd = file_open_regular(path, &st);
     if (file.fd < 0)
-        status = io_error(&file, err, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        status = io_error(&file, err, "it is not a regular file");
+        status = io_error(&file, err, errno == EINVAL ? "it is not a regular file" : strerror(errno));
     else if (file_read_at(file.fd, 0, magic, sizeof magic) < sizeof magic && errno)
         status = io_error(&file, err, strerror(errno));
     else if (jitdump_is_magic(magic))
@@ -128,7 +127,7 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
     }
     if (status == CDACQ_ERR_FORMAT && file->has_header) { /* the records before it are valid */
         file->cut = true;
-        return CDACQ_END;
+        return CDACQ_DONE;
     }
     if (status != CDACQ_OK) {
         if (status < 0 && err)
@@ -163,7 +162,7 @@ static enum cdacq_status next_load(struct record_file *file, struct file_record 
 
 /* ---- perf map ---------------------------------------------------------------------------------------------------- */
 
-/* Reads more bytes after those that are left. CDACQ_END: there are no more. */
+/* Reads more bytes after those that are left. CDACQ_DONE: there are no more. */
 static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
 {
     struct lines *lines = &file->lines;
@@ -184,7 +183,7 @@ static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
         return io_error(file, err, strerror(errno));
     lines->count += n;
     file->read += n;
-    return n ? CDACQ_OK : CDACQ_END;
+    return n ? CDACQ_OK : CDACQ_DONE;
 }
 
 static void take_line(struct record_file *file, size_t length, bool whole, struct file_record *ret)
@@ -192,9 +191,15 @@ static void take_line(struct record_file *file, size_t length, bool whole, struc
     struct perf_map map;
     struct perf_map_symbol symbol = {0};
     const char *problem = NULL;
-    *ret = (struct file_record){
-        .offset = file->read - (file->lines.count - file->next), .line = file->line, .unfinished = !whole};
-    perf_map_open(file->lines.items + file->next, length, &map);
+    const char *text = file->lines.items + file->next;
+    *ret = (struct file_record){.offset = file->read - (file->lines.count - file->next),
+                                .line = file->line,
+                                .text = text,
+                                .text_length = length,
+                                .unfinished = !whole};
+    while (ret->text_length && text[ret->text_length - 1] == '\r')
+        ret->text_length--;
+    perf_map_open(text, length, &map);
     enum perf_map_result result = perf_map_next(&map, &symbol, &problem);
     file->next += length + whole;
     if (result == PERF_MAP_END)
@@ -217,7 +222,7 @@ static enum cdacq_status next_line(struct record_file *file, struct file_record 
         enum cdacq_status status = CDACQ_OK;
         if (!end && left < LINE_MAX_SIZE)
             status = fill(file, err);
-        if (status < 0 || (status == CDACQ_END && !left))
+        if (status < 0 || (status == CDACQ_DONE && !left))
             return status;
         if (!end && left < LINE_MAX_SIZE && status == CDACQ_OK)
             continue;
@@ -230,11 +235,13 @@ static enum cdacq_status next_line(struct record_file *file, struct file_record 
         }
         file->line++;
         take_line(file, length, !!end, ret);
-        if (too_long)
+        if (too_long) {
             ret->problem = "it is too long";
+            ret->unfinished = false;
+        }
         if (!ret->number)
             continue;
-        file->cut = ret->unfinished && !too_long;
+        file->cut = ret->unfinished;
         return CDACQ_OK;
     }
 }

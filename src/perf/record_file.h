@@ -49,6 +49,8 @@ struct file_record {
     uint64_t address, size;
     const char *name; /* any bytes, not NUL-terminated */
     size_t name_length;
+    const char *text; /* of a line, without its end and carriage returns there; likewise */
+    size_t text_length;
     const void *code;      /* `size` bytes; NULL if the file lacks them */
     const char *problem;   /* what is wrong with it; fields other than offset and line may then be 0; or NULL */
     bool addresses_differ; /* vma and code_addr differ, which a .NET runtime never writes */
@@ -62,7 +64,7 @@ void record_file_close(struct record_file *file);
 /* Returns to the first record. */
 enum cdacq_status record_file_rewind(struct record_file *file, struct cdacq_error *err);
 
-/* Reads the next record. CDACQ_END after the last; file->cut then says whether the file ends within a record. */
+/* Reads the next record. CDACQ_DONE after the last; file->cut then says whether the file ends within a record. */
 enum cdacq_status record_file_next(struct record_file *file, struct file_record *ret, struct cdacq_error *err);
 
 #endif

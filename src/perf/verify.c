@@ -13,7 +13,7 @@
 enum {
     OWN_PROCESS_MAX = 256, /* methods of a file, of which one at least is in its own process */
     PROGRESS_STEP = 1024,  /* records */
-    ASKED_AT_ONCE = 4096,  /* records and methods, in one question */
+    ASKED_AT_ONCE = 4096,  /* records and methods, in one epoch */
 };
 
 struct verifier {
@@ -23,7 +23,11 @@ struct verifier {
     struct record_history history;
     bool holds_methods; /* a record is not of a stub */
     bool stub_block;    /* a stub record is of the kind that .NET 10 fails on */
+    bool has_match;     /* a record is of code that the target has */
+    bool is_foreign;    /* none is, and some may be of other code */
     uint64_t asked;     /* records and methods */
+    struct lines rest;  /* of the last name, in a perf map: the lines that must follow, as CDACQ_NAMES_IL spells them */
+    uint64_t open_line; /* of a name that lacks its end, whose method the target does not have; or 0 */
     int (*visit)(const struct cdacq_comparison *, void *);
     void *context;
     struct cdacq_verification *sum;
@@ -33,14 +37,55 @@ static void show_progress(const struct verifier *v, const struct file_record *re
 {
     const struct cdacq_target *target = v->target;
     if (target->progress && v->file.count % PROGRESS_STEP == 0)
-        target->progress(target->progress_context, before + record->offset, 2 * v->file.size);
+        target->progress(before + record->offset, 2 * v->file.size, target->progress_context);
 }
 
-/* A session keeps what it has read of a running process until the next question. */
-static void bound_question(struct verifier *v)
+/* A session keeps what it has read of a running process until the next epoch. */
+static void bound_epoch(struct verifier *v)
 {
     if (++v->asked % ASKED_AT_ONCE == 0)
-        session_begin_question(v->session);
+        resolver_begin(&v->session->resolver);
+}
+
+/* ---- Names of several lines -------------------------------------------------------------------------------------- */
+
+/* Whether a line of a perf map continues the name of the method before it, which has a newline. */
+static bool take_rest(struct verifier *v, const struct file_record *record)
+{
+    struct lines *rest = &v->rest;
+    if (!rest->count)
+        return false;
+    const char *left = perf_name_take_line(record->text, record->text_length, rest->items, rest->count);
+    bool is_last = !left && perf_name_is_of(record->text, record->text_length, rest->items, rest->count);
+    size_t count = left ? (size_t)(rest->items + rest->count - left) : 0;
+    if (left)
+        memmove(rest->items, left, count);
+    rest->count = count;
+    return left || is_last || (record->problem && record->unfinished);
+}
+
+/* To be called with each record that matches. */
+static enum cdacq_status note_rest(struct verifier *v, const struct file_record *record,
+                                   const struct cdacq_method *method, struct cdacq_error *err)
+{
+    const char *rest = record->line && method->name
+                           ? perf_name_take_line(record->name, record->name_length, method->name, method->name_length)
+                           : NULL;
+    size_t count = rest ? (size_t)(method->name + method->name_length - rest) : 0;
+    if (!lines_resize(&v->rest, count))
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    if (count)
+        memcpy(v->rest.items, rest, count);
+    return CDACQ_OK;
+}
+
+/* Whether a line that is no symbol may continue the name of a method that the target no longer has. */
+static bool take_open_rest(struct verifier *v, const struct file_record *record)
+{
+    bool is_rest = v->open_line && record->problem;
+    if (is_rest && perf_name_is_whole(record->text, record->text_length))
+        v->open_line = 0;
+    return is_rest;
 }
 
 /* ---- First pass -------------------------------------------------------------------------------------------------- */
@@ -49,7 +94,7 @@ static enum cdacq_status index_record(struct verifier *v, const struct file_reco
 {
     struct record_history *history = &v->history;
     struct evidence evidence;
-    if (record->problem)
+    if (take_rest(v, record) || record->problem)
         return CDACQ_OK;
     if (perf_name_is_stub(record->name, record->name_length)) {
         static const char block[] = "ReportStubBlock";
@@ -60,6 +105,7 @@ static enum cdacq_status index_record(struct verifier *v, const struct file_reco
     evidence_find(v->session, record, &evidence);
     if (!evidence_matches(&evidence))
         return verify_starts_add(&history->starts, record, err);
+    v->has_match = true;
     struct known_method *method = verify_methods_find(&history->methods, &evidence.method);
     /* A second record may be of later code that looks the same. */
     bool first = evidence.method.kind == CDACQ_CODE_JITTED && (!method || !method->match);
@@ -70,7 +116,7 @@ static enum cdacq_status index_record(struct verifier *v, const struct file_reco
         history->newest.number = record->number;
     }
     verify_starts_update(&history->starts, record);
-    return CDACQ_OK;
+    return note_rest(v, record, &evidence.method, err);
 }
 
 /*
@@ -79,7 +125,7 @@ static enum cdacq_status index_record(struct verifier *v, const struct file_reco
  */
 static enum cdacq_status check_process(const struct verifier *v, struct cdacq_error *err)
 {
-    int pid = v->target->target->pid;
+    int pid = v->target->memory->pid;
     if (!v->file.pid || pid <= 0 || v->file.pid == (uint32_t)pid || v->history.newest.number ||
         !v->history.methods.listed.count)
         return CDACQ_OK;
@@ -97,7 +143,7 @@ static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
     while ((status = record_file_next(&v->file, &record, err)) == CDACQ_OK) {
         show_progress(v, &record, 0);
         damaged += record.problem != NULL;
-        bound_question(v);
+        bound_epoch(v);
         status = index_record(v, &record, err);
         methods += !record.problem && !perf_name_is_stub(record.name, record.name_length);
         if (status == CDACQ_OK && methods == OWN_PROCESS_MAX)
@@ -122,6 +168,15 @@ static enum cdacq_status first_pass(struct verifier *v, struct cdacq_error *err)
     return CDACQ_OK;
 }
 
+/*
+ * The verdict on a record of code that the target no longer has, or does not have yet. It supposes that the file is one
+ * of the target, and at least one match must show that.
+ */
+static bool is_of_other_time(enum cdacq_verdict verdict)
+{
+    return verdict == CDACQ_VERDICT_FREED || verdict == CDACQ_VERDICT_REPLACED || verdict == CDACQ_VERDICT_LATER;
+}
+
 /* ---- Second pass ------------------------------------------------------------------------------------------------- */
 
 static enum cdacq_status report(struct verifier *v, const struct cdacq_comparison *comparison)
@@ -131,8 +186,26 @@ static enum cdacq_status report(struct verifier *v, const struct cdacq_compariso
     return v->visit && v->visit(comparison, v->context) ? CDACQ_STOPPED : CDACQ_OK;
 }
 
-static enum cdacq_status compare_record(struct verifier *v, const struct file_record *record)
+/*
+ * Lines of a name whose method the target does not have cannot be told from symbols if they look like them. No verdict
+ * rests on such a line.
+ */
+static void weigh_open_name(struct verifier *v, const struct file_record *record, struct cdacq_comparison *comparison,
+                            char detail[VERDICT_DETAIL_SIZE])
 {
+    if (v->open_line && cdacq_verdict_is_contradiction(comparison->verdict)) {
+        comparison->verdict = CDACQ_VERDICT_NOT_COMPARED;
+        snprintf(detail, VERDICT_DETAIL_SIZE, "it may be a part of the name in line %" PRIu64, v->open_line);
+    } else if (!v->open_line && record->line && is_of_other_time(comparison->verdict)) {
+        v->open_line = record->line;
+    }
+    if (comparison->verdict == CDACQ_VERDICT_MATCH || perf_name_is_whole(record->name, record->name_length))
+        v->open_line = 0;
+}
+
+static enum cdacq_status compare_record(struct verifier *v, const struct file_record *record, struct cdacq_error *err)
+{
+    enum cdacq_status status = CDACQ_OK;
     struct evidence evidence = {.method.answer = CDACQ_ANSWER_NONE};
     struct cdacq_comparison comparison = {
         .size = sizeof comparison,
@@ -145,23 +218,35 @@ static enum cdacq_status compare_record(struct verifier *v, const struct file_re
         .name_length = record->name_length,
     };
     char detail[VERDICT_DETAIL_SIZE] = "";
+    if (take_rest(v, record) || take_open_rest(v, record))
+        return CDACQ_OK;
     v->sum->records++;
-    if (record->problem) {
+    if (record->problem && record->unfinished) {
+        comparison.verdict = verdict_on_half_line(detail);
+    } else if (record->problem) {
         snprintf(detail, sizeof detail, "%s", record->problem);
         comparison.verdict = CDACQ_VERDICT_DAMAGED;
     } else if (perf_name_is_stub(record->name, record->name_length)) {
         comparison.verdict = CDACQ_VERDICT_STUB;
     } else {
         comparison.verdict = verdict_on(v->session, &v->history, record, &evidence, detail);
+        v->has_match |= comparison.verdict == CDACQ_VERDICT_MATCH;
+        if (!v->has_match && is_of_other_time(comparison.verdict)) {
+            comparison.verdict = CDACQ_VERDICT_NOT_COMPARED;
+            snprintf(detail, sizeof detail, "no record of the file matches the target");
+            v->is_foreign = true;
+        }
+        weigh_open_name(v, record, &comparison, detail);
     }
     if (comparison.verdict == CDACQ_VERDICT_MATCH) {
         v->sum->names_not_compared += evidence.name == AGREE_UNKNOWN;
+        status = note_rest(v, record, &evidence.method, err);
         v->sum->code_not_compared += evidence.code == AGREE_UNKNOWN && !v->sum->perf_map;
     }
     if (evidence.method.answer == CDACQ_ANSWER_MANAGED || evidence.method.answer == CDACQ_ANSWER_STUB)
         comparison.method = &evidence.method;
     comparison.detail = detail[0] ? detail : NULL;
-    return report(v, &comparison);
+    return status == CDACQ_OK ? report(v, &comparison) : status;
 }
 
 /* A record that came while the file was compared may be of a method that was listed. */
@@ -178,19 +263,20 @@ static enum cdacq_status second_pass(struct verifier *v, struct cdacq_error *err
     struct file_record record;
     uint64_t count = v->file.count;
     enum cdacq_status status = record_file_rewind(&v->file, err);
+    v->rest.count = 0;
     while (status == CDACQ_OK &&
            v->file.count < count) { /* a file that grows is compared as it was in the first pass */
         status = record_file_next(&v->file, &record, err);
         if (status != CDACQ_OK)
             break;
         show_progress(v, &record, v->file.size);
-        bound_question(v);
-        status = compare_record(v, &record);
+        bound_epoch(v);
+        status = compare_record(v, &record, err);
     }
-    while (status == CDACQ_OK && session_is_running(v->session) &&
+    while (status == CDACQ_OK && resolver_is_running(&v->session->resolver) &&
            record_file_next(&v->file, &record, NULL) == CDACQ_OK)
         status = index_late_record(v, &record, err);
-    return status == CDACQ_END ? CDACQ_OK : status;
+    return status == CDACQ_DONE ? CDACQ_OK : status;
 }
 
 /* ---- The methods that the file lacks ----------------------------------------------------------------------------- */
@@ -198,7 +284,7 @@ static enum cdacq_status second_pass(struct verifier *v, struct cdacq_error *err
 /* Whether a running process may have released a method since it was listed. */
 static bool may_be_gone(const struct verifier *v, const struct known_method *listed, const struct cdacq_method *now)
 {
-    return session_is_running(v->session) &&
+    return resolver_is_running(&v->session->resolver) &&
            (now->answer != CDACQ_ANSWER_MANAGED || now->code_start != listed->start || now->code_size != listed->size ||
             evidence_code_lifetime(v->session, listed->start) != CODE_LIFETIME_PERMANENT);
 }
@@ -212,8 +298,8 @@ static enum cdacq_status report_missing(struct verifier *v)
         const struct known_method *listed = &methods->items[i];
         if (listed->match || listed->described)
             continue;
-        bound_question(v);
-        session_answer(v->session, listed->start, &method);
+        bound_epoch(v);
+        answer_find(&v->session->resolver, listed->start, &method);
         if (may_be_gone(v, listed, &method))
             continue;
         status = report(v, &(struct cdacq_comparison){.size = sizeof(struct cdacq_comparison),
@@ -234,9 +320,13 @@ static enum cdacq_status run(struct verifier *v, struct cdacq_error *err)
         status = verify_methods_list_missing(&v->history.methods, err);
     if (status == CDACQ_OK)
         status = second_pass(v, err);
+    if (status == CDACQ_OK && v->holds_methods && !v->has_match)
+        v->sum->advice = "no record matches the target: it is of another process or another runtime, or of a time when "
+                         "the target had other code";
     if (status == CDACQ_OK)
-        status = session_check_process(v->session, err); /* of one that ended meanwhile, no verdict is true */
-    return status == CDACQ_OK ? report_missing(v) : status;
+        status =
+            epoch_check_process(&v->session->resolver.epoch, err); /* of one that ended meanwhile, no verdict is true */
+    return status == CDACQ_OK && !v->is_foreign ? report_missing(v) : status;
 }
 
 enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *path,
@@ -255,13 +345,14 @@ enum cdacq_status cdacq_target_verify(struct cdacq_target *target, const char *p
     sum.perf_map = !v.file.jitdump;
     status = cdacq_session_create(target, &v.session, err);
     if (status == CDACQ_OK) {
-        v.session->names = CDACQ_NAMES_IL;
+        v.session->resolver.names = CDACQ_NAMES_IL;
         status = run(&v, err);
     }
     if (status >= 0)
         sized_copy(ret, &sum, sizeof sum);
     cdacq_session_destroy(v.session);
     record_file_close(&v.file);
+    lines_deinit(&v.rest);
     verify_methods_deinit(&v.history.methods);
     record_starts_deinit(&v.history.starts);
     return status;

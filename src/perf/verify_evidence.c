@@ -8,21 +8,24 @@ enum agreement evidence_compare_names(const struct file_record *record, const st
 {
     if (!method->name)
         return AGREE_UNKNOWN;
-    return perf_name_is_of(record->name, record->name_length, method->name, method->name_length) ? AGREE_YES : AGREE_NO;
+    bool is_same =
+        perf_name_is_of(record->name, record->name_length, method->name, method->name_length) ||
+        (record->line && perf_name_take_line(record->name, record->name_length, method->name, method->name_length));
+    return is_same ? AGREE_YES : AGREE_NO;
 }
 
 enum agreement evidence_compare_code(struct cdacq_session *session, const struct file_record *record, uint64_t address,
                                      uint64_t *ret_differs)
 {
     uint8_t chunk[CODE_CHUNK];
-    struct field_reader *reader = &session->reader;
+    struct reader *reader = &session->resolver.reader;
     const uint8_t *code = record->code;
     if (!code || !record->size)
         return AGREE_UNKNOWN;
-    reader_begin(&reader->raw, FUEL_INDEX);
+    reader_begin(reader, FUEL_INDEX);
     for (uint64_t done = 0; done < record->size; done += sizeof chunk) {
         size_t size = (size_t)MIN(record->size - done, (uint64_t)sizeof chunk);
-        if (!reader_try_copy(&reader->raw, address + done, chunk, size))
+        if (!reader_try_copy(reader, address + done, chunk, size))
             return AGREE_UNKNOWN;
         if (memcmp(chunk, code + done, size) == 0)
             continue;
@@ -38,7 +41,7 @@ enum agreement evidence_compare_code(struct cdacq_session *session, const struct
 static void find_once(struct cdacq_session *session, const struct file_record *record, struct evidence *ret)
 {
     *ret = (struct evidence){.name = AGREE_UNKNOWN, .code = AGREE_UNKNOWN};
-    session_answer(session, record->address, &ret->method);
+    answer_find(&session->resolver, record->address, &ret->method);
     if (ret->method.answer != CDACQ_ANSWER_MANAGED)
         return;
     ret->at_start = evidence_part_start(&ret->method) == record->address;
@@ -51,11 +54,11 @@ static void find_once(struct cdacq_session *session, const struct file_record *r
 /* The page of code that is new in a running process may have been read before the code was. */
 void evidence_find(struct cdacq_session *session, const struct file_record *record, struct evidence *ret)
 {
-    unsigned tries = 0;
+    struct epoch_tries tries = {0};
     bool answered = true;
     do
         find_once(session, record, ret);
-    while (ret->code == AGREE_NO && session_must_repeat(session, &tries, &answered));
+    while (ret->code == AGREE_NO && epoch_again_or_fail(&session->resolver.epoch, &tries, &answered));
     if (!answered)
         ret->code = AGREE_UNKNOWN;
 }
@@ -67,22 +70,22 @@ bool evidence_matches(const struct evidence *evidence)
 
 enum code_lifetime evidence_code_lifetime(struct cdacq_session *session, uint64_t address)
 {
-    struct field_reader *reader = &session->reader;
-    struct execution_manager *manager = &session->target->manager;
+    struct reader *reader = &session->resolver.reader;
+    struct execution_manager *manager = &session->resolver.target->manager;
     struct range_section section;
-    unsigned tries = 0;
+    struct epoch_tries tries = {0};
     bool releasable, answered = true;
-    session_clear_log(session);
+    epoch_watch(&session->resolver.epoch);
     do {
-        reader_begin(&reader->raw, FUEL_LOOKUP);
+        reader_begin(reader, FUEL_LOOKUP);
         /* A section without methods is newer than the record. */
         if (execution_manager_section(manager, reader, address, &section))
             releasable = section.flags & RANGE_SECTION_COLLECTIBLE ||
                          jit_manager_of(&section)->method_kind == CDACQ_CODE_UNKNOWN;
         else
-            releasable = range_section_map_reaches(reader, manager->map, address);
-    } while (session_must_repeat(session, &tries, &answered));
-    return reader_failed(&reader->raw) ? CODE_LIFETIME_UNKNOWN
-           : releasable                ? CODE_LIFETIME_RELEASABLE
-                                       : CODE_LIFETIME_PERMANENT;
+            releasable = execution_manager_reaches(manager, reader, address);
+    } while (epoch_again_or_fail(&session->resolver.epoch, &tries, &answered));
+    return reader_failed(reader) ? CODE_LIFETIME_UNKNOWN
+           : releasable          ? CODE_LIFETIME_RELEASABLE
+                                 : CODE_LIFETIME_PERMANENT;
 }

@@ -5,7 +5,7 @@
 #ifndef CDACQ_PERF_VERIFY_EVIDENCE_H
 #define CDACQ_PERF_VERIFY_EVIDENCE_H
 
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
 #include "src/perf/record_file.h"
 
 enum agreement { AGREE_UNKNOWN, AGREE_NO, AGREE_YES };

@@ -22,7 +22,8 @@ void verify_methods_deinit(struct verify_methods *methods)
 /* Whether a failure at `address` may hide JIT-compiled methods. */
 static bool is_jit_code(const struct cdacq_session *session, uint64_t address)
 {
-    const struct code_range *range = session->map ? code_map_range(session->map, address) : NULL;
+    const struct code_range *range =
+        session->resolver.index.map ? code_map_range(session->resolver.index.map, address) : NULL;
     return !range || range->manager->compiles;
 }
 
@@ -48,7 +49,7 @@ enum cdacq_status verify_methods_list(struct cdacq_session *session, struct veri
     enum cdacq_status status = cdacq_session_visit_methods(session, CDACQ_VISIT_R2R_NONE, add_method, &listing, &error);
     if (status == CDACQ_STOPPED)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "verify: out of memory");
-    if (status == CDACQ_ERR_IO && session_check_process(session, err) < 0)
+    if (status == CDACQ_ERR_IO && epoch_check_process(&session->resolver.epoch, err) < 0)
         return CDACQ_ERR_IO;
     if (status < 0) /* look-ups work without the map */
         memcpy(problem, error.message, CDACQ_ERROR_MESSAGE_SIZE);

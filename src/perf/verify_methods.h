@@ -5,7 +5,7 @@
 #ifndef CDACQ_PERF_VERIFY_METHODS_H
 #define CDACQ_PERF_VERIFY_METHODS_H
 
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
 #include "util/vector.h"
 
 struct known_method {

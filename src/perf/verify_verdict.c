@@ -77,7 +77,7 @@ static bool is_newest(const struct judge *judge, const struct file_record *recor
 static bool is_of_another_time(const struct judge *judge, const struct cdacq_method *method, bool is_releasable)
 {
     bool is_new = method->answer == CDACQ_ANSWER_MANAGED && method->kind == CDACQ_CODE_JITTED && !known(judge, method);
-    return session_is_running(judge->session) && (is_releasable || is_new);
+    return resolver_is_running(&judge->session->resolver) && (is_releasable || is_new);
 }
 
 static bool has_range_of(const struct file_record *record, const struct cdacq_method *method)
@@ -146,7 +146,7 @@ static bool find_described(const struct judge *judge, const struct file_record *
     const uint64_t ips[] = {of.middle, of.last};
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         struct evidence other = {0};
-        session_answer(judge->session, ips[i], &other.method);
+        answer_find(&judge->session->resolver, ips[i], &other.method);
         if (other.method.answer != CDACQ_ANSWER_MANAGED)
             continue;
         other.name = evidence_compare_names(record, &other.method);
@@ -175,7 +175,7 @@ static bool find_moved(const struct judge *judge, const struct file_record *reco
             return false;
         if (method->described)
             continue;
-        session_answer(judge->session, method->start, &other.method);
+        answer_find(&judge->session->resolver, method->start, &other.method);
         if (other.method.answer != CDACQ_ANSWER_MANAGED || evidence_compare_names(record, &other.method) != AGREE_YES)
             continue;
         enum agreement code = evidence_compare_code(judge->session, record, method->start, &differs);
@@ -196,7 +196,7 @@ static bool is_overwritten(const struct judge *judge, const struct file_record *
     const uint64_t ips[] = {of.start, of.middle, of.last};
     for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
         struct cdacq_method answer;
-        session_answer(judge->session, ips[i], &answer);
+        answer_find(&judge->session->resolver, ips[i], &answer);
         const struct known_method *method = answer.answer == CDACQ_ANSWER_MANAGED ? known(judge, &answer) : NULL;
         if (method && method->match > record->number)
             return true;
@@ -264,7 +264,7 @@ static enum cdacq_verdict judge_mismatch(const struct judge *judge, const struct
     bool replaced = is_releasable && has_later_record(judge, record);
     if (evidence->method.answer == CDACQ_ANSWER_ERROR || lifetime == CODE_LIFETIME_UNKNOWN) {
         explain(judge, "%s", evidence->method.error ? evidence->method.error : "the map of code ranges cannot be read");
-        return replaced ? CDACQ_VERDICT_REPLACED : CDACQ_VERDICT_UNTOLD;
+        return replaced ? CDACQ_VERDICT_REPLACED : CDACQ_VERDICT_NOT_COMPARED;
     }
     if (is_of_another_time(judge, &evidence->method, is_releasable))
         return replaced ? CDACQ_VERDICT_REPLACED : is_newest(judge, record) ? CDACQ_VERDICT_LATER : CDACQ_VERDICT_FREED;
@@ -272,6 +272,12 @@ static enum cdacq_verdict judge_mismatch(const struct judge *judge, const struct
         find_moved(judge, record, is_releasable, evidence))
         return difference(judge, record, evidence);
     return replaced ? CDACQ_VERDICT_REPLACED : absence(judge, record, evidence, is_releasable);
+}
+
+enum cdacq_verdict verdict_on_half_line(char detail[VERDICT_DETAIL_SIZE])
+{
+    snprintf(detail, VERDICT_DETAIL_SIZE, "the file ends within the line");
+    return CDACQ_VERDICT_NOT_COMPARED;
 }
 
 enum cdacq_verdict verdict_on(struct cdacq_session *session, struct record_history *history,
@@ -283,9 +289,5 @@ enum cdacq_verdict verdict_on(struct cdacq_session *session, struct record_histo
     evidence_find(session, record, evidence);
     if (evidence_matches(evidence))
         return CDACQ_VERDICT_MATCH;
-    if (record->unfinished) {
-        explain(&judge, "the file ends within the line");
-        return CDACQ_VERDICT_DAMAGED;
-    }
-    return judge_mismatch(&judge, record, evidence);
+    return record->unfinished ? verdict_on_half_line(detail) : judge_mismatch(&judge, record, evidence);
 }

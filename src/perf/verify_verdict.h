@@ -37,4 +37,7 @@ enum cdacq_verdict verdict_on(struct cdacq_session *session, struct record_histo
                               const struct file_record *record, struct evidence *evidence,
                               char detail[VERDICT_DETAIL_SIZE]);
 
+/* The verdict on the last line of a perf map if it has no end and is no record of the target. */
+enum cdacq_verdict verdict_on_half_line(char detail[VERDICT_DETAIL_SIZE]);
+
 #endif

@@ -111,6 +111,6 @@ fi
 # It exports no names that could collide with the program's.
 [ -z "$(nm -g --defined-only "$libdir/libmocktarget.a" | awk 'NF == 3 { print $3 }' | grep -v '^mock_')" ]
 
-# The program in the README compiles as it stands.
-sed -n '/^```c$/,/^```$/p' "$CDACQ_SOURCE_DIR/README.md" | grep -v '^```' >"$work/readme.c"
-$cc -std=gnu17 $flags -o "$work/readme" "$work/readme.c" $(pkg-config --cflags --libs libcdacq)
+# The program in the documentation compiles as it stands.
+sed -n '/^```c$/,/^```$/p' "$CDACQ_SOURCE_DIR/docs/api.md" | grep -v '^```' >"$work/example_of_api.c"
+$cc -std=gnu17 $flags -o "$work/example_of_api" "$work/example_of_api.c" $(pkg-config --cflags --libs libcdacq)

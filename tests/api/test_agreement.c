@@ -369,7 +369,7 @@ static void compare_block(struct subject *subject, struct cdacq_session *session
     struct cdacq_block block;
     struct cdacq_error error = {0};
     uint64_t funclet;
-    enum cdacq_status status = cdacq_session_get_code_block(session, known->ip, &block, &error);
+    enum cdacq_status status = cdacq_session_code_block_at(session, known->ip, &block, &error);
     enum cdacq_answer answer = known->answer;
     if ((status == CDACQ_OK) != (answer == CDACQ_ANSWER_MANAGED) || (status < 0) != (answer == CDACQ_ANSWER_ERROR)) {
         report(subject, "GetCodeBlockHandle", known->ip, "status", error.message);
@@ -397,7 +397,7 @@ static void compare_contract(struct subject *subject)
         enum cdacq_code_kind kind = CDACQ_CODE_UNKNOWN;
         uint64_t module;
         compare_block(subject, session, known);
-        enum cdacq_status status = cdacq_session_get_code_kind(session, known->ip, &kind, NULL);
+        enum cdacq_status status = cdacq_session_code_kind_at(session, known->ip, &kind, NULL);
         bool is_code = known->answer == CDACQ_ANSWER_MANAGED || known->answer == CDACQ_ANSWER_STUB;
         if ((status < 0) != (known->answer == CDACQ_ANSWER_ERROR))
             report(subject, "GetCodeKind", known->ip, "status", "");
@@ -406,7 +406,7 @@ static void compare_contract(struct subject *subject)
         else if (status >= 0 && (status == CDACQ_OK) != is_code)
             report(subject, "GetCodeKind", known->ip, "status", "");
         if (known->kind == CDACQ_CODE_READY_TO_RUN &&
-            cdacq_session_find_ready_to_run_module(session, known->ip, &module, NULL) != CDACQ_OK)
+            cdacq_session_ready_to_run_module_at(session, known->ip, &module, NULL) != CDACQ_OK)
             report(subject, "FindReadyToRunModule", known->ip, "module", "");
     }
     cdacq_session_destroy(session);
@@ -508,8 +508,8 @@ static struct said ask_all(struct cdacq_target *target, uint64_t ip)
     cdacq_session_methods_at(other, ips, MANY, methods, NULL);
     said.batched = methods[0];
     said.late = methods[MANY - 1];
-    said.block = cdacq_session_get_code_block(session, ip, &block, NULL);
-    said.kind = cdacq_session_get_code_kind(session, ip, &said.code_kind, NULL);
+    said.block = cdacq_session_code_block_at(session, ip, &block, NULL);
+    said.kind = cdacq_session_code_kind_at(session, ip, &said.code_kind, NULL);
     cdacq_session_destroy(session);
     cdacq_session_destroy(other);
     return said;
@@ -801,8 +801,8 @@ START_TEST(a_large_image_is_indexed_after_many_look_ups)
         for (int i = 0; i < BATCH; i++)
             ips[i] = mock_r2r_start(image, (size_t)(round * 977 + i * 31) % COUNT) + (uint64_t)i * 2 + 1;
         ck_assert_int_eq(cdacq_session_methods_at(session, ips, BATCH, methods, NULL), CDACQ_OK);
-        ck_assert_uint_ge(session->map->count, 1);
-        indexed = session->ranges[0].table;
+        ck_assert_uint_ge(session->resolver.index.map->count, 1);
+        indexed = session->resolver.index.ranges[0].table;
         ck_assert_msg(round || !indexed, "for %d look-ups", BATCH);
         for (int i = 0; i < BATCH; i++) {
             struct cdacq_session *single = mock_session(target);

@@ -134,7 +134,7 @@ static void check_questions(const struct opened *opened, const struct cdacq_bloc
     expect(!yes, ip); /* no contract that these targets publish needs it */
     expect(cdacq_block_get_gc_info(block, session, &address, &version, &error) == CDACQ_OK, ip);
     expect(address == fact->gc_info && version == fact->gc_info_version, ip);
-    expect(cdacq_session_get_code_kind(session, ip, &kind, &error) == CDACQ_OK &&
+    expect(cdacq_session_code_kind_at(session, ip, &kind, &error) == CDACQ_OK &&
                kind == (fact->code == MOCK_CODE_JIT   ? CDACQ_CODE_JITTED
                         : fact->code == MOCK_CODE_R2R ? CDACQ_CODE_READY_TO_RUN
                                                       : CDACQ_CODE_INTERPRETER),
@@ -155,10 +155,10 @@ START_TEST(every_question_about_every_function)
         const struct mock_function *fact = &opened.facts[i];
         uint64_t ips[] = {fact->begin, fact->begin + (fact->end - fact->begin) / 2, fact->end - 1};
         for (size_t j = 0; j < ARRAY_SIZE(ips); j++) {
-            enum cdacq_status status = cdacq_session_get_code_block(opened.session, ips[j], &block, &error);
+            enum cdacq_status status = cdacq_session_code_block_at(opened.session, ips[j], &block, &error);
             expect(status == (is_method(fact) ? CDACQ_OK : CDACQ_NOT_MANAGED), ips[j]);
             if (status != CDACQ_OK) {
-                expect(cdacq_session_get_code_kind(opened.session, ips[j], &kind, &error) >= 0, ips[j]);
+                expect(cdacq_session_code_kind_at(opened.session, ips[j], &kind, &error) >= 0, ips[j]);
                 expect(kind == sample_code_kind(fact), ips[j]);
                 continue;
             }
@@ -170,8 +170,8 @@ START_TEST(every_question_about_every_function)
     }
     ck_assert_uint_gt(methods, 300);
     ck_assert_uint_gt(filters, 3);
-    ck_assert_int_eq(cdacq_session_get_code_block(opened.session, 0, &block, NULL), CDACQ_NOT_MANAGED);
-    ck_assert_int_eq(cdacq_session_get_code_kind(opened.session, 0, &kind, NULL), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(cdacq_session_code_block_at(opened.session, 0, &block, NULL), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(cdacq_session_code_kind_at(opened.session, 0, &kind, NULL), CDACQ_NOT_MANAGED);
     ck_assert_int_eq(kind, CDACQ_CODE_UNKNOWN);
     close_sample(&opened);
 }
@@ -184,13 +184,13 @@ START_TEST(modules_of_images)
     for (size_t i = 0; i < opened.fact_count; i++) {
         const struct mock_function *fact = &opened.facts[i];
         uint64_t module = 0;
-        enum cdacq_status status = cdacq_session_find_ready_to_run_module(opened.session, fact->begin, &module, &error);
+        enum cdacq_status status = cdacq_session_ready_to_run_module_at(opened.session, fact->begin, &module, &error);
         bool image = fact->code == MOCK_CODE_R2R || fact->code == MOCK_CODE_THUNK;
         expect(status == (image ? CDACQ_OK : CDACQ_NOT_MANAGED) && !module == !image, fact->begin);
     }
     struct mock_r2r *image = opened.sample.unsplit;
     uint64_t module = 0; /* any address in it, including its headers */
-    ck_assert_int_eq(cdacq_session_find_ready_to_run_module(opened.session, image->begin, &module, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_ready_to_run_module_at(opened.session, image->begin, &module, &error), CDACQ_OK);
     ck_assert_uint_eq(module, image->module);
     close_sample(&opened);
 }
@@ -257,7 +257,7 @@ START_TEST(cold_code_of_the_jit)
             const struct mock_function *fact = &opened.facts[i];
             for (uint64_t ip = fact->begin; ip < fact->end && is_method(fact); ip += 7) {
                 struct cdacq_method method = {.size = sizeof method};
-                expect(cdacq_session_get_code_block(opened.session, ip, &block, &error) == CDACQ_OK, ip);
+                expect(cdacq_session_code_block_at(opened.session, ip, &block, &error) == CDACQ_OK, ip);
                 check_handle(&opened, &block, fact, ip);
                 check_questions(&opened, &block, fact, ip);
                 expect(cdacq_session_method_at(opened.session, ip, &method, &error) == CDACQ_OK, ip);
@@ -269,7 +269,7 @@ START_TEST(cold_code_of_the_jit)
             expected += is_method(fact) && fact->begin == fact->method;
             /* what follows the code of a part is in no method, unless the next one begins there */
             if (is_method(fact) && !mock_function_at(opened.sample.mock, fact->end))
-                expect(cdacq_session_get_code_block(opened.session, fact->end, &block, &error) == CDACQ_NOT_MANAGED,
+                expect(cdacq_session_code_block_at(opened.session, fact->end, &block, &error) == CDACQ_NOT_MANAGED,
                        fact->end);
         }
         ck_assert_uint_gt(cold, 100);
@@ -297,7 +297,7 @@ START_TEST(damaged_cold_code)
         for (size_t j = 0; j < ARRAY_SIZE(wrong); j++) {
             struct cdacq_block block;
             mock_write_pointer(mock, fact->cold_start - word, wrong[j]);
-            enum cdacq_status status = cdacq_session_get_code_block(opened.session, fact->begin + 1, &block, NULL);
+            enum cdacq_status status = cdacq_session_code_block_at(opened.session, fact->begin + 1, &block, NULL);
             if (wrong[j] != right && status == CDACQ_OK)
                 ck_abort_msg("%#llx: a method by a wrong pointer", (unsigned long long)fact->begin);
         }
@@ -483,7 +483,7 @@ START_TEST(flag_bytes)
         struct cdacq_session *session = mock_session(target);
         struct cdacq_block block;
         bool has_flag_byte = interpreter;
-        ck_assert_int_eq(cdacq_session_get_code_block(session, start, &block, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_session_code_block_at(session, start, &block, NULL), CDACQ_OK);
         ck_assert_int_eq(cdacq_block_get_debug_info(&block, session, &debug_info, &has_flag_byte, NULL), CDACQ_OK);
         ck_assert_uint_ne(debug_info, 0);
         ck_assert(has_flag_byte == !interpreter);
@@ -584,7 +584,7 @@ START_TEST(a_hole_among_the_functions)
     uint64_t start = mock_method(
         heap, &(struct mock_method){.size = 64, .funclets = funclets, .funclet_count = FUNCLETS, .method_desc = 8});
     uint64_t table = mock_method_header(heap, start) + mock_offset_of(mock, "RealCodeHeader.UnwindInfos");
-    mock_unmap(mock, table + 100 * mock_size_of(mock, "RuntimeFunction"), 16);
+    mock_unmap(mock, table + 100 * mock_size_of(mock, "RuntimeFunction"), mock_size_of(mock, "RuntimeFunction"));
     struct cdacq_target *target = mock_publish_and_open(mock);
     struct cdacq_session *session = mock_session(target);
     struct cdacq_method method = {.size = sizeof method};
@@ -645,7 +645,7 @@ static void open_prepared(struct one *one)
 {
     one->target = mock_publish_and_open(one->mock);
     one->session = mock_session(one->target);
-    ck_assert_int_eq(cdacq_session_get_code_block(one->session, one->fact.method, &one->block, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_code_block_at(one->session, one->fact.method, &one->block, NULL), CDACQ_OK);
 }
 
 static void close_one(struct one *one)
@@ -772,16 +772,16 @@ static void check_code_pointer(struct cdacq_session *session, uint64_t pointer, 
     struct cdacq_method method[2] = {{.size = sizeof method[0]}, {.size = sizeof method[1]}};
     enum cdacq_code_kind kind;
     uint64_t unwind_info[2], found = 0, entered[2];
-    expect(cdacq_session_get_code_block(session, plain, &expected, &error) == CDACQ_OK, plain);
-    expect(cdacq_session_get_code_block(session, pointer, &block, &error) == CDACQ_OK, pointer);
+    expect(cdacq_session_code_block_at(session, plain, &expected, &error) == CDACQ_OK, plain);
+    expect(cdacq_session_code_block_at(session, pointer, &block, &error) == CDACQ_OK, pointer);
     expect(cdacq_block_get_start_address(&block) == cdacq_block_get_start_address(&expected), pointer);
     expect(cdacq_block_get_relative_offset(&block) == cdacq_block_get_relative_offset(&expected), pointer);
     expect(cdacq_block_get_unwind_info(&expected, session, &unwind_info[0], &error) == CDACQ_OK, plain);
     expect(cdacq_block_get_unwind_info(&block, session, &unwind_info[1], &error) == CDACQ_OK, pointer);
     expect(unwind_info[0] == unwind_info[1], pointer);
-    expect(cdacq_session_get_code_kind(session, pointer, &kind, &error) == CDACQ_OK, pointer);
+    expect(cdacq_session_code_kind_at(session, pointer, &kind, &error) == CDACQ_OK, pointer);
     expect(kind == (module ? CDACQ_CODE_READY_TO_RUN : CDACQ_CODE_JITTED), pointer);
-    expect(cdacq_session_find_ready_to_run_module(session, pointer, &found, &error) ==
+    expect(cdacq_session_ready_to_run_module_at(session, pointer, &found, &error) ==
                (module ? CDACQ_OK : CDACQ_NOT_MANAGED),
            pointer);
     expect(found == module, pointer);

@@ -38,7 +38,7 @@ static void write_mapped_file(struct mock *mock, const char *path, const char *n
         uint64_t begin, end;
         const void *bytes;
         for (uint64_t at = mapping->begin; strcmp(mapping->path, path) == 0 && at < mapping->end; at = end) {
-            ck_assert(memory->span_at(memory->context, at, &begin, &end, &bytes));
+            ck_assert(memory->span_at(at, &begin, &end, &bytes, memory->context));
             ck_assert_int_eq(pwrite(fd, (const uint8_t *)bytes + (at - begin), end - at,
                                     (off_t)(mapping->file_offset + (at - mapping->begin))),
                              (ssize_t)(end - at));
@@ -81,7 +81,7 @@ struct host {
     bool fits;
 };
 
-static bool find_file(void *context, const struct cdacq_need *file, char *ret_path, size_t size)
+static bool find_file(const struct cdacq_need *file, char *ret_path, size_t size, void *context)
 {
     struct host *host = context;
     host->asked++;
@@ -192,7 +192,7 @@ struct needs {
     int length; /* of what it writes; 0: nothing */
 };
 
-static void describe_need(void *context, const struct cdacq_need *need, char *ret_text, size_t size)
+static void describe_need(const struct cdacq_need *need, char *ret_text, size_t size, void *context)
 {
     struct needs *needs = context;
     needs->count++;
@@ -206,7 +206,7 @@ static void describe_need(void *context, const struct cdacq_need *need, char *re
         snprintf(ret_text, size, "; ask%*s", needs->length, "me");
 }
 
-static bool no_span(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool no_span(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     (void)context, (void)address, (void)ret_begin, (void)ret_end, (void)ret_bytes;
     return false;
@@ -592,12 +592,12 @@ static size_t read_filled(struct holder *holder, uint64_t address, uint8_t *buff
     memset(buffer, 0xee, size);
     for (size_t i = 0; i < holder->count; i++)
         for (uint64_t at = MAX(address, holder->held[i].begin); at < MIN(address + size, holder->held[i].end); at++)
-            if (holder->memory->span_at(holder->memory->context, at, &begin, &end, &bytes))
+            if (holder->memory->span_at(at, &begin, &end, &bytes, holder->memory->context))
                 buffer[at - address] = ((const uint8_t *)bytes)[at - begin];
     return size;
 }
 
-static size_t read_held(void *context, uint64_t address, void *buffer, size_t size)
+static size_t read_held(uint64_t address, void *buffer, size_t size, void *context)
 {
     struct holder *holder = context;
     const struct cdacq_memory *memory = holder->memory;
@@ -609,7 +609,7 @@ static size_t read_held(void *context, uint64_t address, void *buffer, size_t si
     holder->outside += holder->is_known && !is_held;
     if (holder->fills)
         return read_filled(holder, address, buffer, size);
-    if (!memory->span_at(memory->context, address, &begin, &end, &bytes)) {
+    if (!memory->span_at(address, &begin, &end, &bytes, memory->context)) {
         holder->refused++;
         return 0;
     }

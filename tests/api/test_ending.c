@@ -1,25 +1,29 @@
 /*
  * test_ending.c: the search of a frame for the arguments of FailFast ends, wherever the frame is; who sent SIGABRT to a
- * process whose runtime handles it; whether the runtime has let C++ end the process. What the runtime writes as it ends
- * a process is compared on real runtimes (tests/dotnet).
+ * process whose runtime handles it; whether the runtime has let C++ end the process; which method calls the program's
+ * entry point. What the runtime writes as it ends a process is compared on real runtimes (tests/dotnet).
  */
-#include "src/api/ending.c"
+#include "src/ending/ending.c"
 #include "tests/support/check_main.h"
 #include "tests/support/exception_heap.h"
+#include "tests/support/mock_support.h"
 
 static struct exception_heap heap;
+static struct cdacq_target own_target;
 static struct cdacq_session session;
 static struct ending ending;
 
 static void setup(void)
 {
     exception_heap_init(&heap);
-    session.reader = heap.reader;
+    own_target.memory = heap.target;
+    lend_session(&session, &own_target, &heap.reader, &heap.cache);
     ending = (struct ending){.session = &session, .thread.last_thrown = heap.argument};
 }
 
 static void teardown(void)
 {
+    give_session_back(&session, &heap.cache, &heap.reader);
     exception_heap_deinit(&heap);
 }
 
@@ -48,8 +52,8 @@ static bool memory_at(struct target *target, uint64_t address, struct span *ret)
 
 static uint64_t object_at(uint64_t address)
 {
-    reader_begin(&session.reader.raw, FUEL_LOOKUP);
-    return read_pointer(&session.reader.raw, address);
+    reader_begin(&session.resolver.reader, FUEL_LOOKUP);
+    return read_pointer(&session.resolver.reader, address);
 }
 
 START_TEST(a_frame_at_the_end_of_the_address_space)
@@ -148,6 +152,41 @@ START_TEST(ended_by_cplusplus)
 }
 END_TEST
 
+/* Only a method of the core library is the one that the runtime leaves out. */
+START_TEST(the_caller_of_the_entry_point)
+{
+    const uint64_t string = HEAP_BASE + HEAP_SIZE - 8;
+    struct method_desc desc = {.module = heap.module, .token = 0x06000000 | HEAP_METHOD_CALL_ENTRY_POINT};
+    exception_heap_put(&heap, string, heap.string_table, 8);
+    heap.layout.globals[G_StringMethodTable] = string;
+    heap.layout.global_present[G_StringMethodTable] = true;
+    ck_assert(calls_entry_point(&ending, &desc));
+    desc.token = 0x06000000 | HEAP_METHOD_AWAIT;
+    ck_assert(!calls_entry_point(&ending, &desc));
+    desc = (struct method_desc){.module = heap.module + 8, .token = 0x06000000 | HEAP_METHOD_CALL_ENTRY_POINT};
+    ck_assert(!calls_entry_point(&ending, &desc));
+    desc.module = 0;
+    heap.layout.global_present[G_StringMethodTable] = false;
+    ck_assert(!calls_entry_point(&ending, &desc));
+}
+END_TEST
+
+/* Whether there was memory for the text of an exception: it has a stack trace, and nothing else was thrown. */
+START_TEST(exceptions_without_a_text)
+{
+    ending.end.exception = ending.thread.last_thrown = heap.argument;
+    ck_assert(!ending_lacks_text(&ending));
+    ending.thread.last_thrown = heap.bad; /* no OutOfMemoryException */
+    ck_assert(!ending_lacks_text(&ending));
+    ending.end.exception = heap.bad; /* it was never thrown */
+    ck_assert(ending_lacks_text(&ending));
+    ck_assert_uint_eq(ending.end.flaws, 0);
+    ending.thread.last_thrown = 0x5000;
+    ck_assert(!ending_lacks_text(&ending));
+    ck_assert_uint_eq(ending.end.flaws, CDACQ_EXCEPTION_MISSING);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("ending");
@@ -155,6 +194,8 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_frame_with_the_exception);
     tcase_add_test(tcase, a_frame_at_the_end_of_the_address_space);
+    tcase_add_test(tcase, the_caller_of_the_entry_point);
+    tcase_add_test(tcase, exceptions_without_a_text);
     tcase_add_loop_test(tcase, who_sent_a_signal, 0, ARRAY_SIZE(signals));
     tcase_add_loop_test(tcase, ended_by_cplusplus, 0, ARRAY_SIZE(terminations));
     suite_add_tcase(suite, tcase);

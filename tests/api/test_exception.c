@@ -2,8 +2,7 @@
  * test_exception.c: the calls of cdacq/exception.h where there is no exception; tests/dotnet/exceptions.py has real
  * ones.
  */
-#include "src/api/handles.h"
-#include "src/api/question.h"
+#include "src/lookup/opened_session.h"
 #include "tests/support/check_main.h"
 #include "tests/support/exception_heap.h"
 #include "tests/support/mock_support.h"
@@ -109,7 +108,8 @@ START_TEST(a_visitor_can_stop)
     struct cdacq_error error;
     unsigned flaws, count = 0;
     exception_heap_init(&heap);
-    struct cdacq_session own = {.target = target, .reader = heap.reader, .modules = heap.cache};
+    struct cdacq_session own;
+    lend_session(&own, target, &heap.reader, &heap.cache);
     ck_assert_int_eq(cdacq_session_visit_exception_frames(&own, heap.argument, stop_at_frame, &count, &error),
                      CDACQ_STOPPED);
     ck_assert_uint_eq(count, 1);
@@ -117,8 +117,48 @@ START_TEST(a_visitor_can_stop)
                      CDACQ_STOPPED);
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_ne(flaws & CDACQ_EXCEPTION_CUT, 0);
-    heap.cache = own.modules; /* which has opened modules since */
+    give_session_back(&own, &heap.cache, &heap.reader);
     exception_heap_deinit(&heap);
+}
+END_TEST
+
+static int ignore_text(const char *bytes, size_t length, void *context)
+{
+    (void)bytes;
+    (void)length;
+    (void)context;
+    return 0;
+}
+
+/* Ends a session that was not created by the library, and its heap. */
+static void end_session(struct cdacq_session *own, struct exception_heap *heap)
+{
+    give_session_back(own, &heap->cache, &heap->reader);
+    exception_heap_deinit(heap);
+}
+
+/* A satellite assembly of the core library: the process may have other texts than the English ones. */
+START_TEST(texts_of_another_language)
+{
+    static char satellite[] = "/usr/share/dotnet/de/System.Private.CoreLib.resources.dll";
+    static struct exception_heap heap;
+    struct cdacq_error error;
+    unsigned flaws[2];
+    exception_heap_init(&heap);
+    struct cdacq_session own;
+    lend_session(&own, target, &heap.reader, &heap.cache);
+    ck_assert_int_eq(cdacq_session_write_exception(&own, heap.argument, ignore_text, NULL, &flaws[0], &error),
+                     CDACQ_OK);
+    ck_assert_uint_ge(target->memory->mapping_count, 1);
+    struct mapping *mapping = &target->memory->mappings[0], saved = *mapping;
+    mapping->file = NULL;
+    mapping->path = satellite;
+    ck_assert_int_eq(cdacq_session_write_exception(&own, heap.argument, ignore_text, NULL, &flaws[1], &error),
+                     CDACQ_OK);
+    *mapping = saved;
+    ck_assert_uint_eq(flaws[0] & CDACQ_EXCEPTION_INFERRED, 0);
+    ck_assert_uint_eq(flaws[1] & CDACQ_EXCEPTION_INFERRED, CDACQ_EXCEPTION_INFERRED);
+    end_session(&own, &heap);
 }
 END_TEST
 
@@ -142,15 +182,13 @@ START_TEST(a_type_of_an_unconfirmed_file)
     struct target_ops ops = *heap_ops;
     ops.memory_at = unconfirmed_memory_at;
     heap.target->ops = &ops;
-    struct cdacq_session own = {.target = target, .reader = heap.reader, .modules = heap.cache};
+    struct cdacq_session own;
+    lend_session(&own, target, &heap.reader, &heap.cache);
     ck_assert_int_eq(cdacq_session_get_exception(&own, heap.bad, &exception, &error), CDACQ_OK);
     ck_assert_ptr_nonnull(exception.type);
     ck_assert_str_eq(exception.type, "N.Bad");
     heap.target->ops = heap_ops;
-    session_question_deinit(&own);
-    arena_deinit(&own.arena);
-    heap.cache = own.modules; /* which has opened modules since */
-    exception_heap_deinit(&heap);
+    end_session(&own, &heap);
 }
 END_TEST
 
@@ -173,7 +211,8 @@ static int add_nested(const struct cdacq_nested_exception *nested, void *context
 static enum cdacq_status visit_nested(struct exception_heap *heap, unsigned max, struct nested_list *ret)
 {
     struct cdacq_error error;
-    struct cdacq_session own = {.target = target, .reader = heap->reader, .modules = heap->cache};
+    struct cdacq_session own;
+    lend_session(&own, target, &heap->reader, &heap->cache);
     *ret = (struct nested_list){.max = max};
     return cdacq_session_visit_nested_exceptions(&own, heap->thread, add_nested, ret, &error);
 }
@@ -242,6 +281,7 @@ static Suite *suite(void)
     tcase_add_test(tc, no_exception);
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, a_visitor_can_stop);
+    tcase_add_test(tc, texts_of_another_language);
     tcase_add_test(tc, a_type_of_an_unconfirmed_file);
     tcase_add_test(tc, nested_exceptions);
     tcase_add_test(tc, damaged_nested_exceptions);

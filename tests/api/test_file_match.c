@@ -1,4 +1,4 @@
-#include "src/api/file_match.h"
+#include "src/files/file_match.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -234,12 +234,14 @@ START_TEST(notes_are_read_within_a_budget)
 }
 END_TEST
 
-/* A file with a PE image in each page, which the core maps page by page and thousands of times as a whole. */
-START_TEST(images_in_a_file_share_a_budget)
+enum { PE = 0x40, IMAGE_SIZE = 512 };
+
+/* The headers of a PE image without sections. */
+static void make_image(uint8_t image[IMAGE_SIZE])
 {
-    enum { PAGES = 31 * 1000, WHOLE = 16 * 1000, MAPPINGS = PAGES + WHOLE, PE = 0x40 };
     static const uint8_t magic[] = {'P', 'E', 0, 0, 0x64, 0x86};
-    uint8_t image[512] = "MZ";
+    memset(image, 0, IMAGE_SIZE);
+    memcpy(image, "MZ", 2);
     image[0x3c] = PE;
     memcpy(image + PE, magic, sizeof magic);
     image[PE + 20] = 240;      /* size of the optional header */
@@ -250,6 +252,14 @@ START_TEST(images_in_a_file_share_a_budget)
     image[PE + 24 + 57] = 16;  /* SizeOfImage: 4096 */
     image[PE + 24 + 61] = 2;   /* SizeOfHeaders: 512 */
     image[PE + 24 + 108] = 16; /* directories */
+}
+
+/* A file with a PE image in each page, which the core maps page by page and thousands of times as a whole. */
+START_TEST(images_in_a_file_share_a_budget)
+{
+    enum { PAGES = 31 * 1000, WHOLE = 16 * 1000, MAPPINGS = PAGES + WHOLE };
+    uint8_t image[IMAGE_SIZE];
+    make_image(image);
     const char *path;
     FILE *file = make_file(&path);
     put_header(file, 0);
@@ -270,6 +280,125 @@ START_TEST(images_in_a_file_share_a_budget)
 }
 END_TEST
 
+/*
+ * An assembly that fits into a page, of the time stamp and size of the one in the target. Loop index 0: a copy of it.
+ * 1: its last byte differs, which no field of its headers shows. 2: the same, and the target does not hold that byte.
+ */
+START_TEST(a_small_file_is_compared_to_its_last_byte)
+{
+    enum { SECTION = 0x400 };
+    uint8_t file[SECTION + 0x200] = {0}, other[sizeof file];
+    make_image(file);
+    uint8_t *section = file + PE + 24 + 240;
+    file[PE + 6] = 1;
+    section[8 + 1] = 2;     /* its size: 512 */
+    section[12 + 1] = 0x20; /* its address: 0x2000 */
+    section[16 + 1] = 2;    /* its size in the file */
+    section[20 + 1] = SECTION >> 8;
+    memset(file + SECTION, 0x33, 0x200);
+    memcpy(other, file, sizeof file);
+    other[sizeof other - 1] ^= _i != 0;
+    struct elf_mapping mapping = {0x100000, 0x101000, 0, test_file("small.dll", other, sizeof other)};
+    elf_core_load(&core, mapping.begin, file, _i == 2 ? SECTION : sizeof file, 0x1000, PF_R);
+    elf_core_mappings(&core, 4096, &mapping, 1);
+    struct cdacq_target *target = open_core();
+    char problem[512] = "";
+    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_msg(strstr(problem, _i == 1 ? ": its bytes are not those that the target holds" : "accepted") != NULL,
+                  "%s", problem);
+    cdacq_target_close(target);
+}
+END_TEST
+
+/*
+ * An assembly whose code has an address in it, which the loader has relocated. Loop index 0: nothing else differs. 1:
+ * the byte behind the address does, too. 2: the assembly does not say that it is relocated. 3: what says so is damaged,
+ * so that nothing is known of that page.
+ */
+START_TEST(a_relocated_word_is_no_difference)
+{
+    enum { SECTION = 0x400, RVA = 0x2000, WORD = 0x20, RELOCATIONS = 0x100, DIRECTORY = PE + 24 + 112 + 8 * 5 };
+    uint8_t file[SECTION + 0x200] = {0}, loaded[sizeof file];
+    make_image(file);
+    uint8_t *section = file + PE + 24 + 240, *block = file + SECTION + RELOCATIONS;
+    file[PE + 6] = 1;
+    store_u32(section + 8, 0x200, false);
+    store_u32(section + 12, RVA, false);
+    store_u32(section + 16, 0x200, false);
+    store_u32(section + 20, SECTION, false);
+    memset(file + SECTION, 0x33, 0x80);
+    store_u32(file + DIRECTORY, RVA + RELOCATIONS, false);
+    store_u32(file + DIRECTORY + 4, _i == 2 ? 0 : 12, false);
+    store_u32(block, RVA, false);
+    store_u32(block + 4, _i == 3 ? 7 : 12, false);
+    store_u16(block + 8, 10 << 12 | WORD, false);
+    memcpy(loaded, file, sizeof file);
+    memset(loaded + SECTION + WORD, 0x77, 8);
+    loaded[SECTION + WORD + 8] ^= _i == 1;
+    struct elf_mapping mapping = {0x100000, 0x101000, 0, test_file("small.dll", file, sizeof file)};
+    elf_core_load(&core, mapping.begin, loaded, sizeof loaded, 0x1000, PF_R);
+    elf_core_mappings(&core, 4096, &mapping, 1);
+    struct cdacq_target *target = open_core();
+    char problem[512] = "";
+    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_msg(strstr(problem, _i % 3 ? ": its bytes are not those that the target holds" : "accepted") != NULL,
+                  "%s", problem);
+    cdacq_target_close(target);
+}
+END_TEST
+
+/*
+ * A single-file app: the first assembly begins in the last page of the executable's data, where the process has
+ * variables. The page is mapped a second time for the assembly. Loop index 0: that mapping was not dumped. 1: it was.
+ * 2: it was, and it is of another assembly.
+ */
+START_TEST(an_assembly_in_the_last_page_of_the_data)
+{
+    enum { DATA_SIZE = 0x800, TIME_STAMP = PE + 8 };
+    uint8_t file[2 * PAGE_SIZE] = {0}, variables[PAGE_SIZE], assembly[PAGE_SIZE];
+    uint8_t *image = file + PAGE_SIZE + DATA_SIZE;
+    const Elf64_Phdr segments[] = {
+        {.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = PAGE_SIZE, .p_memsz = PAGE_SIZE},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_W,
+         .p_offset = PAGE_SIZE,
+         .p_vaddr = PAGE_SIZE,
+         .p_filesz = DATA_SIZE,
+         .p_memsz = PAGE_SIZE},
+    };
+    Elf64_Ehdr header = {.e_type = ET_DYN,
+                         .e_machine = EM_X86_64,
+                         .e_version = EV_CURRENT,
+                         .e_phoff = sizeof header,
+                         .e_ehsize = sizeof header,
+                         .e_phentsize = sizeof segments[0],
+                         .e_phnum = 2};
+    memcpy(header.e_ident, head, EI_VERSION + 1);
+    memcpy(file, &header, sizeof header);
+    memcpy(file + sizeof header, segments, sizeof segments);
+    make_image(image);
+    image[TIME_STAMP] = 0x11;
+    memcpy(variables, file + PAGE_SIZE, DATA_SIZE);
+    memset(variables + DATA_SIZE, 0x77, sizeof variables - DATA_SIZE);
+    memcpy(assembly, file + PAGE_SIZE, sizeof assembly);
+    if (_i == 2)
+        assembly[DATA_SIZE + TIME_STAMP] = 0x22;
+    const char *path = test_file("app", file, sizeof file);
+    const struct elf_mapping of_file[] = {
+        {0x100000, 0x101000, 0, path}, {0x101000, 0x102000, 1, path}, {0x200000, 0x201000, 1, path}};
+    elf_core_load(&core, 0x100000, file, 0x400, 0x1000, PF_R);
+    elf_core_load(&core, 0x101000, variables, 0x1000, 0x1000, PF_R | PF_W);
+    elf_core_load(&core, 0x200000, assembly, _i ? 0x1000 : 0, 0x1000, PF_R);
+    elf_core_mappings(&core, 4096, of_file, ARRAY_SIZE(of_file));
+    struct cdacq_target *target = open_core();
+    char problem[512] = "";
+    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_msg(strstr(problem, _i == 2 ? ": its time stamp is 00000011, the target's 00000022" : "accepted") != NULL,
+                  "%s", problem);
+    cdacq_target_close(target);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("file_match");
@@ -279,8 +408,11 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, any_mapping_of_the_beginning_gives_the_build_id, 0, 6);
     tcase_add_test(tc, a_key_has_the_whole_name);
     tcase_add_loop_test(tc, a_file_of_another_kind_is_refused, 0, 6);
+    tcase_add_loop_test(tc, a_small_file_is_compared_to_its_last_byte, 0, 3);
+    tcase_add_loop_test(tc, a_relocated_word_is_no_difference, 0, 4);
     tcase_add_loop_test(tc, notes_are_read_within_a_budget, 0, 2);
     tcase_add_test(tc, images_in_a_file_share_a_budget);
+    tcase_add_loop_test(tc, an_assembly_in_the_last_page_of_the_data, 0, 3);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"
@@ -75,7 +75,7 @@ static void teardown(void)
 static void write_to_process(uint64_t address, const void *bytes, size_t size)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", target->target->pid);
+    snprintf(path, sizeof path, "/proc/%d/mem", target->memory->pid);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(pwrite(fd, bytes, size, (off_t)address), (ssize_t)size);
@@ -117,8 +117,8 @@ static void replace_method(size_t i, size_t other)
 
 static void end_process(void)
 {
-    ck_assert_int_eq(kill(target->target->pid, SIGKILL), 0);
-    for (int i = 0; i < 20000 && !target_gone(target->target); i++)
+    ck_assert_int_eq(kill(target->memory->pid, SIGKILL), 0);
+    for (int i = 0; i < 20000 && !target_gone(target->memory); i++)
         usleep(1000);
 }
 
@@ -230,7 +230,7 @@ START_TEST(it_ends_with_the_process)
     ck_assert_int_eq(visit(), CDACQ_OK);
     end_process();
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(visit(), CDACQ_END);
+        ck_assert_int_eq(visit(), CDACQ_DONE);
     ck_assert_uint_eq(seen_count, 0);
 }
 END_TEST
@@ -315,7 +315,7 @@ static struct counts read_jitdump(const char *path)
         ck_assert_uint_gt(record.as.load.code_index, counts.last_index);
         counts.last_index = record.as.load.code_index;
     }
-    ck_assert_int_eq(status, CDACQ_END);
+    ck_assert_int_eq(status, CDACQ_DONE);
     cdacq_jitdump_close(jitdump);
     return counts;
 }
@@ -341,7 +341,7 @@ START_TEST(a_jitdump_grows_by_whole_records)
     ck_assert_uint_eq(counts.last_load, starts[3]);
     ck_assert_uint_eq(written.methods, first + 1);
     end_process();
-    ck_assert_int_eq(cdacq_follower_write_jitdump(follower, &sink, &written, &error), CDACQ_END);
+    ck_assert_int_eq(cdacq_follower_write_jitdump(follower, &sink, &written, &error), CDACQ_DONE);
     ck_assert_int_eq(cdacq_follower_close_jitdump(follower, &sink, &written, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_follower_write_jitdump(follower, &sink, &written, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_follower_close_jitdump(follower, &sink, &written, &error), CDACQ_ERR_ARGUMENT);
@@ -362,7 +362,7 @@ static pid_t start_tool(const char *command, const char *output)
 {
     const char *tool = getenv("CDACQ_TOOL");
     char pid[16];
-    snprintf(pid, sizeof pid, "%d", target->target->pid);
+    snprintf(pid, sizeof pid, "%d", target->memory->pid);
     pid_t child = tool ? fork() : -1;
     ck_assert_msg(child >= 0, "CDACQ_TOOL is not set");
     if (!child) {

@@ -1,5 +1,5 @@
 /* test_pdb_budget.c: what PDBs may take together, to the byte, and that what is refused is not taken. */
-#include "src/api/pdb_budget.h"
+#include "src/files/pdb_budget.h"
 
 #include "tests/support/check_main.h"
 

@@ -1,7 +1,7 @@
 /*
  * test_record_index.c: the index of records against a plain list.
  */
-#include "src/api/record_index.h"
+#include "src/lookup/record_index.h"
 #include "tests/support/check_main.h"
 
 enum { STARTS = 2000 };

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "formats/byte_writer.h"
-#include "src/api/session.h"
+#include "src/lookup/opened_session.h"
+#include "src/lookup/index.h"
 #include "target/mapped_files.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
@@ -47,7 +48,7 @@ static bool open_process(void)
         return false;
     target = mock_open(sample.mock, CARRIER_PROCESS, NULL);
     session = mock_session(target);
-    ck_assert(session_is_running(session));
+    ck_assert(resolver_is_running(&session->resolver));
     return true;
 }
 
@@ -71,10 +72,10 @@ static void teardown(void)
 /* From now on, as many checks fail as `changes` says. */
 static void change_memory(unsigned count)
 {
-    if (target->target->ops != &ops)
-        ops = *target->target->ops;
+    if (target->memory->ops != &ops)
+        ops = *target->memory->ops;
     ops.unchanged = unchanged;
-    target->target->ops = &ops;
+    target->memory->ops = &ops;
     changes = count + 1;
 }
 
@@ -86,9 +87,9 @@ static const struct mock_function *jitted(void)
     ck_abort_msg("the sample has no method");
 }
 
-static uint64_t question(void)
+static uint64_t epoch(void)
 {
-    return target->target->question;
+    return target->memory->epoch;
 }
 
 /* ---- Look-ups ---- */
@@ -105,8 +106,8 @@ START_TEST(every_answer_is_written_when_the_process_has_ended)
     methods->size = sizeof *methods;
     ck_assert_int_eq(cdacq_session_methods_at(session, ips, IPS, methods, &error), CDACQ_OK);
     ck_assert_int_eq(methods[IPS - 1].answer, CDACQ_ANSWER_MANAGED);
-    ck_assert_int_eq(kill(target->target->pid, SIGKILL), 0);
-    for (int i = 0; i < 20000 && !target_gone(target->target); i++)
+    ck_assert_int_eq(kill(target->memory->pid, SIGKILL), 0);
+    for (int i = 0; i < 20000 && !target_gone(target->memory); i++)
         usleep(1000);
     ck_assert_int_eq(cdacq_session_methods_at(session, ips, IPS, methods, &error), CDACQ_ERR_IO);
     for (size_t i = 0; i < IPS; i++) {
@@ -128,7 +129,7 @@ START_TEST(a_look_up_leaves_the_mappings_partial)
     unsetenv("CDACQ_UNDUMP_EXECUTABLE");
     if (!is_open)
         return;
-    const struct target *live = target->target;
+    const struct target *live = target->memory;
     ck_assert_int_eq(live->partial, partial);
     ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
     ck_assert_ptr_nonnull(method.name);
@@ -150,8 +151,8 @@ START_TEST(a_process_that_has_ended_has_no_code_ranges)
     ck_assert_int_eq(cdacq_session_visit_code_ranges(session, ignore_range, NULL, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_session_check_code_range(session, jitted()->begin, &error), CDACQ_OK);
     ck_assert_int_eq(cdacq_session_check_code_range(session, 1, &error), CDACQ_NOT_MANAGED);
-    ck_assert_int_eq(kill(target->target->pid, SIGKILL), 0);
-    for (int i = 0; i < 20000 && !target_gone(target->target); i++)
+    ck_assert_int_eq(kill(target->memory->pid, SIGKILL), 0);
+    for (int i = 0; i < 20000 && !target_gone(target->memory); i++)
         usleep(1000);
     ck_assert_int_eq(cdacq_session_visit_code_ranges(session, ignore_range, NULL, &error), CDACQ_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.message, "ended"));
@@ -204,8 +205,8 @@ START_TEST(listings_fail_when_the_process_has_ended)
         CHECK(cdacq_target_verify(target, map, NULL, NULL, &sum, &error));
 #undef CHECK
         if (!round)
-            ck_assert_int_eq(kill(target->target->pid, SIGKILL), 0);
-        for (int i = 0; i < 20000 && !target_gone(target->target); i++)
+            ck_assert_int_eq(kill(target->memory->pid, SIGKILL), 0);
+        for (int i = 0; i < 20000 && !target_gone(target->memory); i++)
             usleep(1000);
     }
     struct cdacq_object object = {.size = sizeof object};
@@ -214,37 +215,73 @@ START_TEST(listings_fail_when_the_process_has_ended)
 }
 END_TEST
 
-/* What was asked before takes no more memory. */
-START_TEST(a_session_says_how_much_it_keeps)
+/* What was asked before takes no more memory, and many texts are dropped, but not those that somebody keeps. */
+START_TEST(texts_have_a_bound)
 {
     struct cdacq_method method = {.size = sizeof method};
+    struct records *records;
     if (!open_process())
         return;
-    ck_assert_uint_eq(cdacq_session_memory(session), 0);
+    records = &session->resolver.records;
+    ck_assert_uint_eq(records->arena.size, 0);
     ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
-    size_t memory = cdacq_session_memory(session);
+    size_t memory = records->arena.size;
     ck_assert_uint_gt(memory, strlen(method.name));
     for (int i = 0; i < 100; i++) {
         cdacq_target_refresh(target, NULL);
         ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
     }
-    ck_assert_uint_eq(cdacq_session_memory(session), memory);
+    ck_assert_uint_eq(records->arena.size, memory);
+    static char long_text[SESSION_TEXTS_MAX / 4];
+    for (unsigned i = 0; i < 4; i++) {
+        memset(long_text, 'a' + (char)i, sizeof long_text - 1);
+        ck_assert_ptr_nonnull(resolver_text(&session->resolver, long_text, sizeof long_text - 1));
+    }
+    records->text_users++;
+    cdacq_target_refresh(target, NULL);
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    ck_assert_uint_gt(records->arena.size, SESSION_TEXTS_MAX);
+    records->text_users--;
+    cdacq_target_refresh(target, NULL);
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    ck_assert_ptr_nonnull(method.name);
+    ck_assert_uint_le(records->arena.size, memory);
 }
 END_TEST
 
-/* Each address of a method in turn, in one question: the method is looked up once, and again after a refresh. */
-START_TEST(a_question_that_goes_on_keeps_its_records)
+/* The bound on work is that of what is asked between two refreshes. */
+START_TEST(a_bound_begins_anew)
+{
+    char text[160];
+    struct cdacq_method method = {.size = sizeof method};
+    if (!open_process())
+        return;
+    ck_assert_uint_gt(target->memory->own_size, 0);
+    target->memory->work.steps_max = 1;
+    ck_assert_int_lt(cdacq_session_method_at(session, jitted()->begin, &method, &error), 0);
+    ck_assert(cdacq_target_bound_reached(target, text, sizeof text));
+    target->memory->work.steps_max = 100 * 1000;
+    for (int i = 0; i < 10000 && !cdacq_target_bound_reached(target, text, sizeof text); i++) {
+        cdacq_target_refresh(target, NULL);
+        ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    }
+    ck_assert(!cdacq_target_bound_reached(target, text, sizeof text));
+}
+END_TEST
+
+/* Each address of a method in turn, in one epoch: the method is looked up once, and again after a refresh. */
+START_TEST(an_epoch_that_goes_on_keeps_its_records)
 {
     struct cdacq_method method = {.size = sizeof method};
     if (!open_process())
         return;
     target->keep = true;
-    for (unsigned questions = 1; questions <= 2; questions++) {
+    for (unsigned epochs = 1; epochs <= 2; epochs++) {
         for (uint64_t ip = jitted()->begin; ip < jitted()->end; ip++) {
             ck_assert_int_eq(cdacq_session_method_at(session, ip, &method, &error), CDACQ_OK);
             ck_assert_uint_eq(method.offset, ip - jitted()->begin);
         }
-        ck_assert_uint_eq(session->records, questions);
+        ck_assert_uint_eq(session->resolver.records.made, epochs);
         ck_assert_int_eq(cdacq_target_refresh(target, &error), CDACQ_OK);
     }
 }
@@ -253,7 +290,7 @@ END_TEST
 static void write_bytes(uint64_t address, const void *bytes, size_t size)
 {
     struct iovec local = {(void *)(uintptr_t)bytes, size}, remote = {(void *)(uintptr_t)address, size};
-    ck_assert_int_eq(process_vm_writev(target->target->pid, &local, 1, &remote, 1, 0), (ssize_t)size);
+    ck_assert_int_eq(process_vm_writev(target->memory->pid, &local, 1, &remote, 1, 0), (ssize_t)size);
 }
 
 /* Writes a value of two to eight bytes in an order of its own: metadata is little-endian everywhere. */
@@ -285,8 +322,8 @@ START_TEST(what_a_module_rests_on_has_its_own_size)
         return;
     target = mock_open(sample.mock, CARRIER_PROCESS, NULL);
     session = mock_session(target);
-    const struct layout_slot *fields = session->reader.layout->fields;
-    struct reader *reader = &session->reader.raw;
+    const struct layout_slot *fields = session->resolver.reader.layout->fields;
+    struct reader *reader = &session->resolver.reader;
     uint64_t module = block + PAGE_SIZE, dynamic = block + 128;
     uint64_t metadata = dynamic + fields[F_DynamicMetadata_Data].offset;
     uint64_t end = module + fields[F_Module_PEAssembly].offset, strings = end - NAME_SIZE - 1;
@@ -304,9 +341,9 @@ START_TEST(what_a_module_rests_on_has_its_own_size)
     write_value(metadata + HEADER + 24, 1, 4, false); /* has a row */
     write_value(metadata + HEADER + 30, 1, 2, false); /* with that name */
     write_bytes(strings + 1, "name", 4);
-    session_read_anew(session);
+    epoch_read_anew(&session->resolver.epoch);
     reader_begin(reader, FUEL_LOOKUP);
-    const struct module *found = module_cache_get(&session->modules, module);
+    const struct module *found = module_cache_get(&session->resolver.modules, module);
     ck_assert_ptr_nonnull(found);
     ck_assert_int_eq(found->status, CDACQ_OK);
     ck_assert_str_eq(found->path, "name");
@@ -326,10 +363,11 @@ START_TEST(paths_of_modules_outlive_the_modules)
         return;
     ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
     ck_assert_ptr_nonnull(method.module);
-    ck_assert_ptr_nonnull(session->answered);
-    ck_assert_ptr_nonnull(session->answered->module);
-    ck_assert_str_eq(method.module, session->answered->module->path);
-    ck_assert_ptr_ne(method.module, session->answered->module->path);
+    const struct method_record *record = answer_find(&session->resolver, jitted()->begin, &method);
+    ck_assert_ptr_nonnull(record);
+    ck_assert_ptr_nonnull(record->module);
+    ck_assert_str_eq(method.module, record->module->path);
+    ck_assert_ptr_ne(method.module, record->module->path);
 }
 END_TEST
 
@@ -338,28 +376,28 @@ static void poke(uint64_t address)
 {
     uint8_t byte;
     struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
-    ck_assert_int_eq(process_vm_readv(target->target->pid, &local, 1, &remote, 1, 0), 1);
+    ck_assert_int_eq(process_vm_readv(target->memory->pid, &local, 1, &remote, 1, 0), 1);
     byte ^= 0x40;
     write_bytes(address, &byte, 1);
 }
 
-/* In one question, modules that the process replaces are kept without what they were checked by, and up to a bound. */
+/* In one epoch, modules that the process replaces are kept without what they were checked by, and up to a bound. */
 START_TEST(replaced_modules_have_a_bound)
 {
     struct cdacq_method method = {.size = sizeof method};
     if (!open_process())
         return;
     ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
-    struct module_cache *cache = &session->modules;
-    const struct module *before = session->answered->module;
+    struct module_cache *cache = &session->resolver.modules;
+    const struct module *before = answer_find(&session->resolver, jitted()->begin, &method)->module;
     uint64_t address = before->address, last = 0;
     const struct logged_reads *reads = &evidence_of(before)->reads;
     for (size_t i = 0; i < reads->count; i++)
         last = reads->items[i].size ? reads->items[i].address : last;
     for (size_t count = 1; count <= 3; count++) {
         poke(last);
-        session_read_anew(session);
-        reader_begin(&session->reader.raw, FUEL_LOOKUP);
+        epoch_read_anew(&session->resolver.epoch);
+        reader_begin(&session->resolver.reader, FUEL_LOOKUP);
         const struct module *after = module_cache_get(cache, address);
         ck_assert_ptr_nonnull(after);
         ck_assert_ptr_ne(after, before);
@@ -371,8 +409,8 @@ START_TEST(replaced_modules_have_a_bound)
     }
     cache->retired_count = MODULE_MAX;
     poke(last);
-    session_read_anew(session);
-    reader_begin(&session->reader.raw, FUEL_LOOKUP);
+    epoch_read_anew(&session->resolver.epoch);
+    reader_begin(&session->resolver.reader, FUEL_LOOKUP);
     ck_assert_ptr_null(module_cache_get(cache, address));
     module_cache_trim(cache);
     ck_assert_ptr_nonnull(module_cache_get(cache, address));
@@ -384,9 +422,9 @@ START_TEST(unloaded_modules_are_forgotten)
 {
     if (!open_process())
         return;
-    struct module_cache *cache = &session->modules;
-    session_read_anew(session);
-    reader_begin(&session->reader.raw, FUEL_INDEX);
+    struct module_cache *cache = &session->resolver.modules;
+    epoch_read_anew(&session->resolver.epoch);
+    reader_begin(&session->resolver.reader, FUEL_INDEX);
     for (uint64_t i = 0; i < MODULE_KEPT; i++)
         ck_assert_ptr_nonnull(module_cache_get(cache, 0x1000 + i));
     module_cache_trim(cache);
@@ -394,7 +432,7 @@ START_TEST(unloaded_modules_are_forgotten)
     ck_assert_ptr_nonnull(module_cache_get(cache, 0x1000 + MODULE_KEPT));
     module_cache_trim(cache);
     ck_assert_uint_eq(cache->modules.count, 0);
-    reader_begin(&session->reader.raw, FUEL_INDEX);
+    reader_begin(&session->resolver.reader, FUEL_INDEX);
     ck_assert_ptr_nonnull(module_cache_get(cache, 0x1000));
 }
 END_TEST
@@ -420,7 +458,7 @@ static int write_file(const struct cdacq_mapped_file *file, void *context)
     return 0;
 }
 
-/* The map of all code is that of the question in which the visit began. */
+/* The map of all code is that of the epoch in which the visit began. */
 START_TEST(visits_keep_their_map)
 {
     uint64_t size = 0;
@@ -429,15 +467,15 @@ START_TEST(visits_keep_their_map)
     const struct cdacq_sink sink = {.size = sizeof sink, .context = &size, .write = drop};
     if (!open_process())
         return;
-    uint64_t before = question();
+    uint64_t before = epoch();
     ck_assert_int_eq(cdacq_session_write_elf(session, CDACQ_VISIT_STUBS, &sink, &written, &error), CDACQ_OK);
     ck_assert_uint_gt(written.methods, 0);
     ck_assert_uint_eq(size, written.bytes);
-    ck_assert_uint_eq(question(), before + 1);
+    ck_assert_uint_eq(epoch(), before + 1);
     ck_assert_int_eq(cdacq_session_visit_mapped_files(session, write_file, &files, &error), CDACQ_OK);
     ck_assert_uint_gt(files, 0);
-    ck_assert_uint_eq(question(), before + 2);
-    ck_assert_uint_eq(session->visits, 0);
+    ck_assert_uint_eq(epoch(), before + 2);
+    ck_assert_uint_eq(*session->resolver.epoch.pins, 0);
 }
 END_TEST
 
@@ -481,13 +519,13 @@ START_TEST(an_elf_file_outlives_the_mappings)
     ck_assert_int_eq(cdacq_session_visit_mapped_files(session, keep_path, &path, &error), CDACQ_STOPPED);
     ck_assert_int_eq(cdacq_session_write_elf_of_file(session, path, flags, &sink, &before, &error), CDACQ_OK);
     ck_assert_uint_gt(before.methods, 0);
-    ops = *target->target->ops;
+    ops = *target->memory->ops;
     ops.unchanged = every_second_check_fails;
     ops.refresh = list_anew;
-    target->target->ops = &ops;
-    uint64_t round = target->target->mapping_round;
+    target->memory->ops = &ops;
+    uint64_t round = target->memory->mapping_round;
     ck_assert_int_eq(cdacq_session_write_elf_of_file(session, path, flags, &sink, &after, &error), CDACQ_OK);
-    ck_assert_uint_gt(target->target->mapping_round, round + 1);
+    ck_assert_uint_gt(target->memory->mapping_round, round + 1);
     ck_assert_uint_eq(after.methods, before.methods);
     ck_assert_uint_eq(after.bytes, before.bytes);
 }
@@ -514,11 +552,11 @@ static size_t visit_count;
 /* Puts another method where one is. */
 static void replace_method(uint64_t code, uint64_t method_desc)
 {
-    struct reader *reader = &session->reader.raw;
+    struct reader *reader = &session->resolver.reader;
     reader_begin(reader, FUEL_LOOKUP);
     uint64_t header = read_pointer(reader, code - reader->pointer_size);
     ck_assert(!reader_failed(reader));
-    header += session->reader.layout->fields[F_RealCodeHeader_MethodDesc].offset;
+    header += session->resolver.reader.layout->fields[F_RealCodeHeader_MethodDesc].offset;
     write_value(header, method_desc, reader->pointer_size, reader->big_endian);
 }
 
@@ -548,12 +586,12 @@ static struct cdacq_written write_while(enum event what, struct byte_writer *to)
     event = what;
     visit_count = 0;
     changes = 0;
-    if (target->target->ops != &ops)
-        live_ops = target->target->ops;
+    if (target->memory->ops != &ops)
+        live_ops = target->memory->ops;
     ops = *live_ops;
     if (what == CODE_IS_REPLACED)
         ops.unchanged = every_second_check_fails;
-    target->target->ops = &ops;
+    target->memory->ops = &ops;
     ck_assert_int_eq(cdacq_session_write_elf(session, CDACQ_ELF_CODE, &sink, &written, &error), CDACQ_OK);
     ck_assert(!to->broken);
     return written;
@@ -607,7 +645,7 @@ static void break_memory(uint64_t address)
     static const uint8_t zeros[sizeof broken.bytes];
     struct iovec local = {broken.bytes, sizeof broken.bytes};
     struct iovec remote = {(void *)(uintptr_t)address, sizeof broken.bytes};
-    ck_assert_int_eq(process_vm_readv(target->target->pid, &local, 1, &remote, 1, 0), sizeof broken.bytes);
+    ck_assert_int_eq(process_vm_readv(target->memory->pid, &local, 1, &remote, 1, 0), sizeof broken.bytes);
     broken.address = address;
     broken.is_whole = false;
     write_bytes(address, zeros, sizeof zeros);
@@ -636,7 +674,7 @@ static int count_answer(const struct cdacq_method *method, void *context)
 /* A range of JIT code with methods. */
 static size_t jit_range(void)
 {
-    const struct code_map *map = session_map(session);
+    const struct code_map *map = resolver_map(&session->resolver);
     const struct code_range *range = map ? code_map_range(map, jitted()->begin) : NULL;
     ck_assert_ptr_nonnull(range);
     return (size_t)(range - map->ranges);
@@ -649,11 +687,11 @@ START_TEST(what_cannot_be_read_for_a_moment_is_read_again)
     if (!open_process())
         return;
     ck_assert_int_eq(cdacq_session_visit_methods(session, CDACQ_VISIT_R2R_ALL, count_answer, before, &error), CDACQ_OK);
-    const struct range_section section = session->map->ranges[jit_range()].section;
-    live_ops = target->target->ops;
+    const struct range_section section = session->resolver.index.map->ranges[jit_range()].section;
+    live_ops = target->memory->ops;
     ops = *live_ops;
     ops.unchanged = check_and_mend;
-    target->target->ops = &ops;
+    target->memory->ops = &ops;
     const uint64_t places[] = {target->manager.map, section.address};
     for (size_t which = 0; which < ARRAY_SIZE(places); which++) {
         memset(after, 0, sizeof after);
@@ -674,26 +712,26 @@ START_TEST(a_range_that_was_freed_is_left_out)
     if (!open_process())
         return;
     size_t index = jit_range();
-    session->own_map->ranges[index].section.heap_list = 8;
-    ck_assert_ptr_null(session_table(session, index));
-    ck_assert_int_eq(session_table_error(session, index, &error), CDACQ_NOT_MANAGED);
+    session->resolver.index.own_map->ranges[index].section.heap_list = 8;
+    ck_assert_ptr_null(resolver_table(&session->resolver, index));
+    ck_assert_int_eq(resolver_table_error(&session->resolver, index, &error), CDACQ_NOT_MANAGED);
 }
 END_TEST
 
 /* ---- Questions about blocks ---- */
 
 /* What was read for an earlier call is not taken for what the process has now. */
-START_TEST(every_call_is_a_question)
+START_TEST(every_call_is_an_epoch)
 {
     struct cdacq_jit_manager_info info = {.size = sizeof info};
     if (!open_process())
         return;
-    uint64_t before = question();
+    uint64_t before = epoch();
     (void)cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, &info, &error);
-    ck_assert_uint_gt(question(), before);
-    before = question();
+    ck_assert_uint_gt(epoch(), before);
+    before = epoch();
     (void)cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, ignore_heap, NULL, &error);
-    ck_assert_uint_gt(question(), before);
+    ck_assert_uint_gt(epoch(), before);
 }
 END_TEST
 
@@ -706,14 +744,14 @@ START_TEST(answers_about_blocks_are_checked)
         return;
     const struct mock_function *fact = jitted();
     change_memory(3);
-    ck_assert_int_eq(cdacq_session_get_code_block(session, fact->begin, &block, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_code_block_at(session, fact->begin, &block, &error), CDACQ_OK);
     ck_assert_uint_eq(changes, 0);
     change_memory(3);
     ck_assert_int_eq(cdacq_block_get_method_region_info(&block, session, &hot, &cold, &cold_size, &error), CDACQ_OK);
     ck_assert_uint_eq(hot, fact->hot_size);
     ck_assert_uint_eq(changes, 0);
     change_memory(1000);
-    ck_assert_int_eq(cdacq_session_get_code_block(session, fact->begin, &block, &error), CDACQ_ERR_CHANGED);
+    ck_assert_int_eq(cdacq_session_code_block_at(session, fact->begin, &block, &error), CDACQ_ERR_CHANGED);
     ck_assert_int_eq(cdacq_block_get_unwind_info(&block, session, &address, &error), CDACQ_ERR_CHANGED);
     ck_assert_int_eq(cdacq_block_is_funclet(&block, session, &yes, &error), CDACQ_ERR_CHANGED);
     ck_assert_int_eq(cdacq_block_get_debug_info(&block, session, &address, &yes, &error), CDACQ_ERR_CHANGED);
@@ -728,7 +766,7 @@ END_TEST
 static char state_of_process(void)
 {
     char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", target->target->pid);
+    snprintf(path, sizeof path, "/proc/%d/stat", target->memory->pid);
     FILE *file = fopen(path, "re");
     ck_assert_ptr_nonnull(file);
     size_t n = fread(text, 1, sizeof text - 1, file);
@@ -754,9 +792,9 @@ START_TEST(a_process_is_stopped_for_as_long_as_it_is_asked)
         return;
     ck_assert_uint_eq(stops(), 0);
     for (unsigned i = 1; i <= 3; i++) {
-        uint64_t before = question();
+        uint64_t before = epoch();
         ck_assert_int_eq(cdacq_target_stop(target, &error), CDACQ_OK);
-        ck_assert_uint_gt(question(), before);
+        ck_assert_uint_gt(epoch(), before);
         ck_assert_int_eq(state_of_process(), 't');
         ck_assert_int_eq(cdacq_target_stop(target, &error), CDACQ_ERR_ARGUMENT);
         ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
@@ -775,7 +813,7 @@ START_TEST(a_process_that_is_opened_stopped_can_run_on)
     struct cdacq_method method = {.size = sizeof method};
     if (!open_process())
         return;
-    int pid = target->target->pid;
+    int pid = target->memory->pid;
     cdacq_session_destroy(session);
     cdacq_target_close(target);
     session = NULL;
@@ -783,7 +821,7 @@ START_TEST(a_process_that_is_opened_stopped_can_run_on)
     ck_assert_int_eq(cdacq_target_open_pid(pid, &options, &target, &error), CDACQ_OK);
     ck_assert_int_eq(state_of_process(), 't');
     session = mock_session(target);
-    ck_assert(!session_is_running(session));
+    ck_assert(!resolver_is_running(&session->resolver));
     ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
     cdacq_target_resume(target);
     ck_assert_int_ne(state_of_process(), 't');
@@ -814,7 +852,7 @@ START_TEST(the_tool_stops_it_for_each_batch)
     if (!open_process())
         return;
     ck_assert_ptr_nonnull(tool);
-    snprintf(pid, sizeof pid, "%d", target->target->pid);
+    snprintf(pid, sizeof pid, "%d", target->memory->pid);
     ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
     ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
     pid_t child = fork();
@@ -857,8 +895,9 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_look_up_leaves_the_mappings_partial);
     tcase_add_test(tcase, a_process_that_has_ended_has_no_code_ranges);
     tcase_add_test(tcase, listings_fail_when_the_process_has_ended);
-    tcase_add_test(tcase, a_session_says_how_much_it_keeps);
-    tcase_add_test(tcase, a_question_that_goes_on_keeps_its_records);
+    tcase_add_test(tcase, texts_have_a_bound);
+    tcase_add_test(tcase, a_bound_begins_anew);
+    tcase_add_test(tcase, an_epoch_that_goes_on_keeps_its_records);
     tcase_add_test(tcase, what_a_module_rests_on_has_its_own_size);
     tcase_add_test(tcase, paths_of_modules_outlive_the_modules);
     tcase_add_test(tcase, replaced_modules_have_a_bound);
@@ -869,7 +908,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, an_elf_file_has_no_method_that_is_gone);
     tcase_add_test(tcase, what_cannot_be_read_for_a_moment_is_read_again);
     tcase_add_test(tcase, a_range_that_was_freed_is_left_out);
-    tcase_add_test(tcase, every_call_is_a_question);
+    tcase_add_test(tcase, every_call_is_an_epoch);
     tcase_add_test(tcase, answers_about_blocks_are_checked);
     if (getenv("CDACQ_VALGRIND")) {
         puts("left out under valgrind: what needs ptrace");

@@ -8,6 +8,7 @@
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"
+#include "tests/support/stress_mock.h"
 
 enum {
     ROOM = 8192,
@@ -35,6 +36,9 @@ static void setup(void)
                                                            .method_desc = mock_dynamic_method_desc(mock, "A"),
                                                            .clauses = clauses,
                                                            .clause_count = ARRAY_SIZE(clauses)});
+    struct stress_mock stress;
+    stress_mock_init(&stress, mock, false);
+    stress_mock_deinit(&stress);
     target = mock_publish_and_open(mock);
     session = mock_session(target);
     char line[80];
@@ -93,6 +97,11 @@ static enum cdacq_status fill_process_info(void *ret)
 static enum cdacq_status fill_jit_manager_info(void *ret)
 {
     return cdacq_session_get_jit_manager_info(session, CDACQ_CODE_JITTED, ret, &error);
+}
+
+static enum cdacq_status fill_stress_log(void *ret)
+{
+    return cdacq_session_get_stress_log(session, ret, &error);
 }
 
 static int discard(const void *bytes, size_t size, void *context)
@@ -206,6 +215,7 @@ static const struct {
     FILLED(target_info, fill_target_info),
     FILLED(process_info, fill_process_info),
     FILLED(jit_manager_info, fill_jit_manager_info),
+    FILLED(stress_log, fill_stress_log),
     FILLED(written, fill_written_perf_map),
     FILLED(written, fill_written_jitdump),
     FILLED(verification, fill_verification),
@@ -349,7 +359,7 @@ START_TEST(items_of_visitors)
 {
     struct cdacq_block block;
     struct cdacq_verification sum = {.size = sizeof sum};
-    ck_assert_int_eq(cdacq_session_get_code_block(session, method_start, &block, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_code_block_at(session, method_start, &block, &error), CDACQ_OK);
     CHECK_VISIT(method, cdacq_session_visit_methods(session, 0, visit, NULL, &error));
     CHECK_VISIT(code_range_info, cdacq_session_visit_code_ranges(session, visit, NULL, &error));
     CHECK_VISIT(runtime_info, cdacq_target_visit_runtimes(target, visit, NULL, &error));

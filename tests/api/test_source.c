@@ -10,6 +10,7 @@
 #include "formats/portable_pdb/portable_pdb.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
+#include "tests/support/il_versions.h"
 #include "tests/support/mock_support.h"
 
 static const uint8_t debug_info[] = {0x05, 0x42, 0x03, 0x82, 0x11, 0x22}; /* of version 1 */
@@ -18,7 +19,7 @@ static struct mock *mock;
 static struct cdacq_target *target;
 static struct cdacq_session *session;
 static struct cdacq_error error;
-static uint64_t start, image_base, module;
+static uint64_t start, image_base, module, method_desc;
 static uint8_t *image, *pdb;
 static size_t image_size, pdb_size;
 static char folder[64], path[256], module_path[128], key[PE_DEBUG_KEY_SIZE];
@@ -95,8 +96,8 @@ static void make_process(const char *fixture)
     mock_write(mock, image_base, image, image_size);
     mock_set(mock, module, "Module.Base", image_base);
     uint64_t table = mock_method_table(mock, module, type);
-    start = mock_method(
-        heap, &(struct mock_method){.size = 64, .method_desc = mock_method_descs(mock, table, 1, 1, &stride)});
+    method_desc = mock_method_descs(mock, table, 1, 1, &stride);
+    start = mock_method(heap, &(struct mock_method){.size = 64, .method_desc = method_desc});
     mock_contract(mock, "DebugInfo", "1");
     mock_publish(mock, NULL);
     mock_write(mock, mock_functions(mock, &count)->debug_info, debug_info, sizeof debug_info);
@@ -142,13 +143,13 @@ static void check_lines(void)
         ck_assert_str_eq(source.file, "/_/src/Lines.cs");
         ck_assert_str_eq(source.url, "https://example.com/src/Lines.cs?raw=1");
         ck_assert_int_eq(source.il_offset, offset < 16 ? 0 : 5);
-        ck_assert_int_eq(cdacq_session_il_offset(session, start + offset, &il_offset, &error), CDACQ_OK);
+        ck_assert_int_eq(cdacq_session_il_offset_at(session, start + offset, &il_offset, &error), CDACQ_OK);
         ck_assert_int_eq(il_offset, source.il_offset);
         ck_assert_int_eq(cdacq_session_method_at(session, start + offset, &method, &error), CDACQ_OK);
         ck_assert_uint_eq(method.line, line);
         ck_assert_uint_eq(method.column, source.column);
-        ck_assert_ptr_eq(method.file, source.file);
-        ck_assert_ptr_eq(method.source_url, source.url);
+        ck_assert_str_eq(method.file, "/_/src/Lines.cs");
+        ck_assert_str_eq(method.source_url, "https://example.com/src/Lines.cs?raw=1");
     }
 }
 
@@ -210,9 +211,9 @@ START_TEST(a_pdb_that_is_read_takes_memory)
     const struct cdacq_options options = {.size = sizeof options, .memory_max = 64 * 1024 * 1024};
     for (int i = 0; i < 2; i++) {
         open_process(CARRIER_CORE_PREAD, &options);
-        target->policy.pread = i; /* of files; the core is open */
+        target->policy->pread = i; /* of files; the core is open */
         check_lines();
-        taken[i] = target->target->work.memory;
+        taken[i] = target->memory->work.memory;
     }
     ck_assert_uint_eq(taken[1] - taken[0], pdb_size);
 }
@@ -459,7 +460,7 @@ END_TEST
 
 /* ---- Where files are found ---- */
 
-static bool find_pdb(void *context, const struct cdacq_need *need, char *ret_path, size_t size)
+static bool find_pdb(const struct cdacq_need *need, char *ret_path, size_t size, void *context)
 {
     if (need->kind != CDACQ_NEED_PDB)
         return false;
@@ -537,7 +538,7 @@ END_TEST
 
 static void add_note(const void *bytes, size_t size)
 {
-    ck_assert(target_pdbs_append(&target->target->pdbs, (struct target_pdb){.bytes = bytes, .size = size}));
+    ck_assert(target_pdbs_append(&target->memory->pdbs, (struct target_pdb){.bytes = bytes, .size = size}));
 }
 
 /* PDBs with the right id and another checksum, in all more than may be kept, do not hide the one after them. */
@@ -619,7 +620,7 @@ START_TEST(other_addresses_have_no_source)
     make_process("pdb/Lines.dll");
     open_process(CARRIER_CORE, NULL);
     ck_assert_int_eq(cdacq_session_source_at(session, image_base, &source, &error), CDACQ_NOT_MANAGED);
-    ck_assert_int_eq(cdacq_session_il_offset(session, image_base, &il_offset, &error), CDACQ_NOT_MANAGED);
+    ck_assert_int_eq(cdacq_session_il_offset_at(session, image_base, &il_offset, &error), CDACQ_NOT_MANAGED);
     ck_assert(source.line == 77 && il_offset == 77);
     source.size = 0;
     ck_assert_int_eq(cdacq_session_source_at(session, start, &source, &error), CDACQ_ERR_ARGUMENT);
@@ -633,7 +634,7 @@ static void change_image(size_t offset)
 {
     char memory[64];
     uint8_t byte = image[offset] ^ 0xff;
-    snprintf(memory, sizeof memory, "/proc/%d/mem", target->target->pid);
+    snprintf(memory, sizeof memory, "/proc/%d/mem", target->memory->pid);
     int fd = open(memory, O_WRONLY | O_CLOEXEC);
     ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)(image_base + offset)), 1);
     close(fd);
@@ -655,6 +656,61 @@ START_TEST(another_image_at_the_same_place_has_another_pdb)
     change_image(load_u32(image + PE_POINTER, false) + STAMP);
     change_image((size_t)(debug - image) + ID);
     check_no_line("it has another id");
+}
+END_TEST
+
+/* ---- Replaced IL ---- */
+
+/* The method of the process has the only entry of a table. Returns the entry. */
+static uint64_t put_dynamic_il(void)
+{
+    uint64_t table = mock_new(mock, "DynamicILBlobTable", 0), entry = mock_new(mock, "DynamicILBlobTable", 0);
+    mock_set(mock, entry, "DynamicILBlobTable.EntryMethodToken", 0x06000001);
+    mock_set(mock, table, "DynamicILBlobTable.Table", entry);
+    mock_set(mock, table, "DynamicILBlobTable.TableSize", 1);
+    mock_set(mock, module, "Module.DynamicILBlobTable", table);
+    return entry;
+}
+
+/* A version of the method's IL, in a module of which the runtime keeps the metadata. Returns it. */
+static uint64_t put_il_version(enum il_version_source source)
+{
+    const uint64_t lists[] = {0, il_version_put(mock, source, 0)};
+    (void)il_versions_put(mock, module, lists, ARRAY_SIZE(lists));
+    mock_set(mock, mock_get(mock, module, "Module.PEAssembly"), "PEAssembly.MDImportIsRW", 1);
+    return lists[1];
+}
+
+/* An old line of code with other IL would be worse than none. */
+START_TEST(replaced_il_has_no_line)
+{
+    enum { DYNAMIC, NOT_DYNAMIC, EDIT, REJIT, DYNAMIC_UNREADABLE, VERSIONS_UNREADABLE, CODE_DATA_UNREADABLE, CASES };
+    static const char replaced[] = "its IL was replaced while the process ran",
+                      unknown[] = "whether its IL was replaced while the process ran cannot be read";
+    static const char *const problems[CASES] = {replaced, NULL, replaced, NULL, unknown, unknown, unknown};
+    enum { MISSING = 0x10 };
+    make_process("pdb/Embedded.dll");
+    if (_i == DYNAMIC)
+        put_dynamic_il();
+    else if (_i == NOT_DYNAMIC)
+        mock_set(mock, put_dynamic_il(), "DynamicILBlobTable.EntryMethodToken", 0x06000002);
+    else if (_i == EDIT || _i == REJIT)
+        put_il_version(_i == EDIT ? IL_VERSION_EDIT : IL_VERSION_REJIT);
+    else if (_i == DYNAMIC_UNREADABLE)
+        mock_set(mock, module, "Module.DynamicILBlobTable", MISSING);
+    else if (_i == VERSIONS_UNREADABLE)
+        mock_set(mock, put_il_version(IL_VERSION_REJIT), "ILCodeVersionNode.Next", MISSING);
+    else
+        mock_set(mock, method_desc, "MethodDesc.CodeData", MISSING);
+    open_process(CARRIER_CORE, NULL);
+    if (problems[_i]) {
+        struct cdacq_source source = source_at(16);
+        ck_assert_msg(source.problem && strncmp(source.problem, problems[_i], strlen(problems[_i])) == 0, "%s",
+                      source.problem);
+        ck_assert(!source.line && !source.file);
+    } else {
+        check_lines();
+    }
 }
 END_TEST
 
@@ -689,6 +745,7 @@ static Suite *suite(void)
     tcase_add_test(tc, pdbs_are_listed);
     tcase_add_test(tc, sessions_share_a_pdb);
     tcase_add_test(tc, other_addresses_have_no_source);
+    tcase_add_loop_test(tc, replaced_il_has_no_line, 0, 7);
     if (!left_out_emulated("source: another_image_at_the_same_place_has_another_pdb", "no process_vm_readv"))
         tcase_add_test(tc, another_image_at_the_same_place_has_another_pdb);
     suite_add_tcase(s, tc);

@@ -1,5 +1,5 @@
 /* test_source_link.c: the rules of the Source Link specification, and maps that no compiler writes. */
-#include "src/api/source_link.h"
+#include "src/files/source_link.h"
 #include "tests/support/check_main.h"
 
 static struct text url;

@@ -22,6 +22,7 @@ static struct cdacq_target *target;
 static struct cdacq_session *session;
 static uint64_t methods[METHODS], stubs[STUB_KINDS], stack, native_code, thread;
 static struct cdacq_frame frames[FRAMES_MAX];
+static struct cdacq_method frame_methods[FRAMES_MAX]; /* of those that have one */
 static unsigned frame_count;
 static struct cdacq_error error;
 
@@ -95,6 +96,8 @@ static int keep_frame(const struct cdacq_frame *frame, void *context)
     (void)context;
     ck_assert_uint_lt(frame_count, FRAMES_MAX);
     ck_assert_uint_eq(frame->size, sizeof *frame);
+    if (frame->method)
+        frame_methods[frame_count] = *frame->method;
     frames[frame_count++] = *frame;
     return 0;
 }
@@ -160,11 +163,11 @@ START_TEST(walks_share_their_fuel)
     mock_write_pointer(mock, stack + 0x100, return_to(1));
     mock_write_pointer(mock, stack + 0x108, return_to(2));
     ck_assert_int_eq(walk(methods[0], stack + 0x100, false, 0), AT_ZERO);
-    session->stacks_fuel = &left;
+    session->threads.fuel = &left;
     ck_assert_int_eq(walk(methods[0], stack + 0x100, false, 0), CDACQ_ERR_FUEL);
     ck_assert_ptr_nonnull(strstr(error.message, "frames of the stacks"));
     ck_assert_uint_eq(frame_count, 1);
-    session->stacks_fuel = NULL;
+    session->threads.fuel = NULL;
 }
 END_TEST
 
@@ -175,7 +178,7 @@ static uint64_t work_of_walk(unsigned method, unsigned count)
         mock_write_pointer(mock, stack + 0x100 + 8 * i, return_to(method));
     ck_assert_int_eq(walk(methods[method], stack + 0x100, false, 0), AT_ZERO);
     ck_assert_uint_eq(frame_count, count + 1);
-    struct work *work = &target->target->work;
+    struct work *work = &target->memory->work;
     work_set(work, UINT32_MAX, 0, 0);
     uint64_t before = work->steps;
     ck_assert_int_eq(walk(methods[method], stack + 0x100, false, 0), AT_ZERO);
@@ -188,7 +191,7 @@ START_TEST(names_of_frames_are_work)
     enum { COUNT = 20 };
     uint64_t without = work_of_walk(0, COUNT), names = work_of_walk(LONG, COUNT) - without;
     ck_assert_uint_ge(names, COUNT * LONG_NAME / WORK_BYTES_OF_A_STEP);
-    work_set(&target->target->work, target->target->work.steps + names / 2, 0, 0);
+    work_set(&target->memory->work, target->memory->work.steps + names / 2, 0, 0);
     ck_assert_int_eq(walk(methods[LONG], stack + 0x100, false, 0), CDACQ_ERR_FUEL);
     ck_assert_uint_lt(frame_count, COUNT);
 }
@@ -590,7 +593,10 @@ static int keep_thread(const struct cdacq_thread *visited, void *context)
     struct cdacq_thread *kept = context;
     kept += kept->tid != 0;
     *kept = *visited;
-    kept->name = visited->name && strcmp(visited->name, "sixteen bytes al") == 0 ? "sixteen" : NULL;
+    kept->name = !visited->name                                   ? NULL
+                 : strcmp(visited->name, "sixteen bytes al") == 0 ? "sixteen"
+                 : strcmp(visited->name, ".NET Finalizer") == 0   ? ".NET Finalizer"
+                                                                  : NULL;
     kept->registers =
         visited->registers->known == 1 << 7 && visited->registers->values[7] == 77 ? visited->registers : NULL;
     return 0;
@@ -638,6 +644,134 @@ START_TEST(threads_of_memory)
 }
 END_TEST
 
+/* ---- Two runtimes ---- */
+
+/* What the second runtime has on the stack of the first. */
+struct second {
+    struct mock *mock;
+    uint64_t methods[METHODS], thread, frame;
+};
+
+enum { SECOND_FRAME = 0x200, SECOND_CALLER_SP = 0x400 };
+
+/*
+ * Adds a second runtime to the process. Its Thread 77 has a Frame that leads to its method 1. Memory is written by way
+ * of the first mock from then on.
+ */
+static struct second add_second(void)
+{
+    struct mock *first = mock;
+    uint64_t first_methods[METHODS], first_thread = thread;
+    struct second second = {
+        .mock = mock_create(&(struct mock_options){.pointer_size = 8, .seed = 6, .base = UINT64_C(0x7f8010000000)}),
+        .frame = stack + SECOND_FRAME};
+    memcpy(first_methods, methods, sizeof methods);
+    mock = second.mock;
+    add_methods();
+    add_thread(second.frame);
+    mock_contract(mock, "Thread", "1");
+    mock_contract(mock, "StackWalk", "1");
+    mock_global(mock, "InlinedCallFrameIdentifier", 99);
+    mock_publish(mock, &(struct mock_publish_options){.path = "/mock/second/libcoreclr.so"});
+    memcpy(second.methods, methods, sizeof methods);
+    second.thread = thread;
+    mock = first;
+    thread = first_thread;
+    memcpy(methods, first_methods, sizeof methods);
+    mock_publish(mock, &(struct mock_publish_options){.path = "/mock/first/libcoreclr.so"});
+    mock_join(mock, second.mock);
+    mock_write_pointer(mock, second.frame, 99);
+    mock_write_pointer(mock, second.frame + mock_offset_of(second.mock, "Frame.Next"), UINT64_MAX);
+    mock_write_pointer(mock, second.frame + mock_offset_of(second.mock, "InlinedCallFrame.CallSiteSP"),
+                       stack + SECOND_CALLER_SP);
+    mock_write_pointer(mock, second.frame + mock_offset_of(second.mock, "InlinedCallFrame.CallerReturnAddress"),
+                       second.methods[1] + CALLED);
+    mock_write_pointer(mock, second.frame + mock_offset_of(second.mock, "InlinedCallFrame.CalleeSavedFP"), stack);
+    return second;
+}
+
+static void check_runtime(unsigned i, uint64_t number)
+{
+    ck_assert_ptr_nonnull(frames[i].method);
+    ck_assert_uint_eq(frame_methods[i].runtime, number);
+}
+
+static void close_target(void)
+{
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    session = NULL;
+    target = NULL;
+}
+
+/* Each frame is unwound by the runtime whose code it is. One runtime alone does not know the code of the other. */
+START_TEST(frames_of_two_runtimes)
+{
+    uint64_t sp = stack + 0x100;
+    struct second second = add_second();
+    const uint64_t callers[] = {second.methods[2] + CALLED, return_to(1), return_to(2), second.methods[0] + CALLED};
+    for (unsigned i = 0; i < ARRAY_SIZE(callers); i++)
+        mock_write_pointer(mock, sp + 8 * i, callers[i]);
+    for (unsigned number = 0; number < 3; number++) {
+        bool all = number == 2;
+        struct cdacq_options options = {
+            .size = sizeof options, .flags = all ? CDACQ_OPEN_ALL_RUNTIMES : 0, .runtime = all ? 0 : number};
+        target = mock_open(mock, 0, &options);
+        ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+        ck_assert_int_lt(walk(number == 1 ? second.methods[1] + 3 : methods[0], sp, false, 0), 0);
+        for (unsigned i = 0; all && i < 1 + ARRAY_SIZE(callers); i++) {
+            check_frame(i, CDACQ_FRAME_MANAGED, i ? CDACQ_FRAME_BY_UNWIND : CDACQ_FRAME_BY_CONTEXT,
+                        i ? callers[i - 1] : methods[0], sp + 8 * i);
+            check_runtime(i, i == 1 || i == 4);
+        }
+        if (all) {
+            ck_assert_uint_ge(frame_count, 5);
+            ck_assert_int_eq(error.status, AT_ZERO);
+        }
+        for (unsigned i = 0; !all && i < frame_count; i++)
+            ck_assert(!frames[i].method || frame_methods[i].runtime == number);
+        close_target();
+    }
+    mock_destroy(second.mock);
+}
+END_TEST
+
+static int walk_visited(const struct cdacq_thread *visited, void *context)
+{
+    enum cdacq_status *status = context;
+    *status = cdacq_session_visit_frames(session, visited, NULL, 0, keep_frame, NULL, &error);
+    return 0;
+}
+
+/* Native code that cannot be unwound: the Frame of the runtime that called it leads on, whichever that is. */
+START_TEST(a_frame_of_another_runtime)
+{
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1u << RIP | 1u << RSP};
+    struct cdacq_memory_thread threads[] = {{.size = sizeof threads[0], .tid = 77, .registers = &registers}};
+    struct second second = add_second();
+    registers.values[RIP] = native_code + 0x10;
+    registers.values[RSP] = stack + 0x100;
+    mock_write_pointer(mock, stack + SECOND_CALLER_SP, return_to(2));
+    struct cdacq_memory memory = memory_with(threads, 1);
+    for (unsigned number = 0; number < 2; number++) {
+        struct cdacq_options options = {.size = sizeof options, .flags = CDACQ_OPEN_ALL_RUNTIMES, .runtime = number};
+        enum cdacq_status status = CDACQ_OK;
+        frame_count = 0;
+        ck_assert_int_eq(cdacq_target_open_memory(&memory, &options, &target, &error), CDACQ_OK);
+        ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_session_visit_threads(session, walk_visited, &status, &error), CDACQ_OK);
+        ck_assert_int_eq(status, AT_ZERO);
+        check_frame(0, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_CONTEXT, native_code + 0x10, stack + 0x100);
+        check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, second.methods[1] + CALLED, stack + SECOND_CALLER_SP);
+        check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(2), stack + SECOND_CALLER_SP + 8);
+        check_runtime(1, 1);
+        check_runtime(2, 0);
+        close_target();
+    }
+    mock_destroy(second.mock);
+}
+END_TEST
+
 /* The runtime names the Thread for which it suspends the others, if it describes that. */
 START_TEST(a_thread_that_suspends)
 {
@@ -662,6 +796,28 @@ START_TEST(a_thread_that_suspends)
     ck_assert_int_eq(kept[0].suspends_others, _i == 1);
     ck_assert_int_eq(kept[0].delays_suspension, _i == 3);
     ck_assert(!kept[1].suspends_others && !kept[1].delays_suspension);
+}
+END_TEST
+
+/* The kernel's names are not known of the caller's memory, and the Thread has no managed one. */
+START_TEST(the_thread_of_finalizers)
+{
+    struct cdacq_registers registers = {.size = sizeof registers, .known = 1 << 7, .values[7] = 77};
+    struct cdacq_memory_thread one = {.size = sizeof one, .tid = 77, .registers = &registers};
+    struct cdacq_thread kept = {0};
+    uint64_t pointer = mock_alloc(mock, 8, 8);
+    mock_write_pointer(mock, pointer, thread + 8 * (uint64_t)_i);
+    mock_global(mock, "FinalizerThread", pointer);
+    mock_publish(mock, NULL);
+    struct cdacq_memory memory = memory_with(&one, 1);
+    ck_assert_int_eq(cdacq_target_open_memory(&memory, NULL, &target, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_create(target, &session, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_visit_threads(session, keep_thread, &kept, &error), CDACQ_OK);
+    ck_assert_uint_eq(kept.thread, thread);
+    if (_i == 0)
+        ck_assert_str_eq(kept.name, ".NET Finalizer");
+    else
+        ck_assert_ptr_null(kept.name);
 }
 END_TEST
 
@@ -699,36 +855,43 @@ END_TEST
 
 /* ---- Other machines ---------------------------------------------------------------------------------------------- */
 
-/* A 32-bit target in place of the first one, with four methods of 64 bytes; their RUNTIME_FUNCTIONs. */
-static const struct mock_function *begin_other(enum mock_unwind unwind, struct mock_heap **ret_heap)
+/* A target of another machine in place of the first one, with four methods of 64 bytes; their RUNTIME_FUNCTIONs. */
+static const struct mock_function *begin_other(unsigned pointer_size, enum mock_unwind unwind,
+                                               struct mock_heap **ret_heap)
 {
     size_t count;
     mock_destroy(mock);
-    mock = mock_create(&(struct mock_options){.pointer_size = 4, .seed = 5, .unwind = unwind});
+    mock = mock_create(&(struct mock_options){.pointer_size = pointer_size, .seed = 5, .unwind = unwind});
     *ret_heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x10000});
     for (unsigned i = 0; i < METHODS; i++)
         methods[i] = mock_method(*ret_heap,
                                  &(struct mock_method){.size = 64, .method_desc = mock_dynamic_method_desc(mock, "M")});
     stack = mock_map(mock, 0, STACK_SIZE, MOCK_READ | MOCK_WRITE, NULL, 0);
     native_code = mock_map(mock, 0, 0x1000, MOCK_READ | MOCK_EXECUTE, "/mock/native.so", 0);
-    for (unsigned i = 0; i < STACK_SIZE; i += 4)
+    for (unsigned i = 0; i < STACK_SIZE; i += pointer_size)
         mock_write_pointer(mock, stack + i, 0);
     mock_contract(mock, "Thread", "1");
     mock_contract(mock, "StackWalk", "1");
     return mock_functions(mock, &count);
 }
 
-static void walk_other(unsigned pc_number, uint64_t pc, unsigned sp_number, uint64_t sp)
+static void walk_registers(const struct cdacq_registers *registers)
 {
-    struct cdacq_registers registers = {.size = sizeof registers, .known = 1u << pc_number | 1u << sp_number};
-    registers.values[pc_number] = pc;
-    registers.values[sp_number] = sp;
     if (!target) {
         target = mock_publish_and_open(mock);
         ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
     }
     frame_count = 0;
-    cdacq_session_visit_frames(session, NULL, &registers, 0, keep_frame, NULL, &error);
+    cdacq_session_visit_frames(session, NULL, registers, 0, keep_frame, NULL, &error);
+}
+
+static void walk_other(unsigned pc_number, uint64_t pc, unsigned sp_number, uint64_t sp)
+{
+    struct cdacq_registers registers = {.size = sizeof registers,
+                                        .known = UINT64_C(1) << pc_number | UINT64_C(1) << sp_number};
+    registers.values[pc_number] = pc;
+    registers.values[sp_number] = sp;
+    walk_registers(&registers);
 }
 
 /* Frames without a frame pointer: the callee removes its arguments. */
@@ -739,7 +902,7 @@ START_TEST(frames_of_x86)
     /* No saved registers; no argument or two; a call at 8 with nothing pushed, or with a word of an outer one. */
     static const uint8_t plain[] = {0x01, 0xff}, with_arguments[] = {0x06, 0xff}, nested[] = {0x01, 0x04, 0xff};
     struct mock_heap *heap;
-    const struct mock_function *functions = begin_other(MOCK_UNWIND_FUNCTION_LENGTH, &heap);
+    const struct mock_function *functions = begin_other(4, MOCK_UNWIND_FUNCTION_LENGTH, &heap);
     mock_write(mock, functions[0].gc_info + 1, with_arguments, sizeof with_arguments);
     mock_write(mock, functions[1].gc_info + 1, nested, sizeof nested);
     mock_write(mock, functions[2].gc_info + 1, plain, sizeof plain);
@@ -762,7 +925,7 @@ START_TEST(frames_of_arm)
     enum { ARM_SP = 13, ARM_LR, ARM_PC };
     static const uint8_t codes[] = {0xd4, 0xff, 0, 0}, call[] = {0x80, 0x47}; /* blx r0 */
     struct mock_heap *heap;
-    const struct mock_function *functions = begin_other(MOCK_UNWIND_HEADER, &heap);
+    const struct mock_function *functions = begin_other(4, MOCK_UNWIND_HEADER, &heap);
     for (unsigned i = 0; i < METHODS; i++) {
         uint64_t unwind = heap->begin + mock_get(mock, functions[i].unwind_info, "RuntimeFunction.UnwindData");
         mock_write_uint(mock, unwind, 4, 32 | 1 << 21 | 1 << 28);
@@ -778,6 +941,47 @@ START_TEST(frames_of_arm)
     walk_other(ARM_PC, native_code, ARM_SP, stack + 0xf0);
     ck_assert_uint_ge(frame_count, 2);
     check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x108);
+}
+END_TEST
+
+/*
+ * Methods that sign lr and push fp and lr: by their unwind data, and native code that called one, by lr, by the frame
+ * pointer and by a word of the stack.
+ */
+START_TEST(signed_frames_of_arm64)
+{
+    enum { ARM64_FP = 29, ARM64_LR, ARM64_SP, ARM64_PC };
+    static const uint8_t codes[] = {0x81, 0xfc, 0xe4, 0}, call[] = {0x00, 0x00, 0x3f, 0xd6}; /* blr x0 */
+    const uint64_t signature = UINT64_C(0x6b) << 48;
+    struct mock_heap *heap;
+    const struct mock_function *functions = begin_other(8, MOCK_UNWIND_HEADER, &heap);
+    for (unsigned i = 0; i < METHODS; i++) {
+        uint64_t unwind = heap->begin + mock_get(mock, functions[i].unwind_info, "RuntimeFunction.UnwindData");
+        mock_write_uint(mock, unwind, 4, 16 | 1 << 21 | 1 << 27);
+        mock_write(mock, unwind + 4, codes, sizeof codes);
+        mock_write(mock, return_to(i) - sizeof call, call, sizeof call);
+    }
+    mock_write_pointer(mock, stack + 0x100, stack + 0x110);
+    mock_write_pointer(mock, stack + 0x108, return_to(1) | signature);
+    mock_write_pointer(mock, stack + 0x118, return_to(2) | signature);
+    walk_other(ARM64_PC, return_to(0), ARM64_SP, stack + 0x100);
+    ck_assert_uint_eq(frame_count, 3);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(1), stack + 0x110);
+    check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, return_to(2), stack + 0x120);
+    walk_other(ARM64_PC, native_code, ARM64_SP, stack + 0xf0); /* a word of the stack */
+    ck_assert_uint_ge(frame_count, 2);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(1), stack + 0x110);
+    struct cdacq_registers registers = {.size = sizeof registers, .known = UINT64_C(0xf) << ARM64_FP};
+    registers.values[ARM64_FP] = stack + 0x110;
+    registers.values[ARM64_SP] = stack + 0xf0;
+    registers.values[ARM64_PC] = native_code;
+    walk_registers(&registers);
+    ck_assert_uint_ge(frame_count, 2);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(2), stack + 0x120);
+    registers.values[ARM64_LR] = return_to(3) | signature;
+    walk_registers(&registers);
+    ck_assert_uint_ge(frame_count, 2);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_GUESS, return_to(3), stack + 0xf0);
 }
 END_TEST
 
@@ -804,12 +1008,16 @@ static Suite *suite(void)
     tcase_add_test(tcase, calls_to_nowhere);
     tcase_add_test(tcase, frames_of_x86);
     tcase_add_test(tcase, frames_of_arm);
+    tcase_add_test(tcase, signed_frames_of_arm64);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, a_handler_on_a_stack_below_libraries);
     tcase_add_test(tcase, arguments);
     tcase_add_test(tcase, threads_of_memory);
+    tcase_add_test(tcase, frames_of_two_runtimes);
+    tcase_add_test(tcase, a_frame_of_another_runtime);
     tcase_add_loop_test(tcase, a_thread_that_suspends, 0, 5);
+    tcase_add_loop_test(tcase, the_thread_of_finalizers, 0, 2);
     tcase_add_loop_test(tcase, threads_of_another_namespace, 0, 2);
     tcase_add_test(tcase, registers_of_a_caller);
     suite_add_tcase(suite, tcase);

@@ -100,13 +100,14 @@ START_TEST(ticks)
 {
     struct worker busy = {.works = true};
     char tid[16];
-    uint64_t exact = 0, by_ticks = 0;
+    struct cdacq_thread_time exact = {.size = sizeof exact};
+    uint64_t by_ticks = 0;
     begin(&busy);
     CLEANUP_CLOSE int task = open("/proc/self/task", O_RDONLY | O_CLOEXEC);
     snprintf(tid, sizeof tid, "%d", busy.tid);
-    ck_assert(read_ticks(task, tid, &by_ticks) && read_time(task, tid, &exact));
-    ck_assert_uint_ge(exact + 2 * TICK_NS, by_ticks);
-    ck_assert_uint_ge(by_ticks + 2 * TICK_NS, exact);
+    ck_assert(read_ticks(task, tid, &by_ticks) && read_times(task, tid, &exact));
+    ck_assert_uint_ge(exact.processor_time + 2 * TICK_NS, by_ticks);
+    ck_assert_uint_ge(by_ticks + 2 * TICK_NS, exact.processor_time);
     end(&busy);
 }
 END_TEST
@@ -114,7 +115,7 @@ END_TEST
 START_TEST(threads_that_are_not_there)
 {
     unsigned visits = 0;
-    uint64_t time;
+    struct cdacq_thread_time time = {.size = sizeof time};
     ck_assert_int_eq(cdacq_visit_thread_times(0, stop, &visits, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_visit_thread_times(-1, stop, &visits, &error), CDACQ_ERR_ARGUMENT);
     ck_assert_int_eq(cdacq_visit_thread_times(getpid(), NULL, NULL, &error), CDACQ_ERR_ARGUMENT);
@@ -123,7 +124,7 @@ START_TEST(threads_that_are_not_there)
     ck_assert_int_eq(cdacq_visit_thread_times(getpid(), stop, &visits, &error), CDACQ_STOPPED);
     ck_assert_uint_eq(visits, 1);
     CLEANUP_CLOSE int task = open("/proc/self/task", O_RDONLY | O_CLOEXEC);
-    ck_assert(!read_time(task, "4194999", &time));
+    ck_assert(!read_times(task, "4194999", &time));
 }
 END_TEST
 

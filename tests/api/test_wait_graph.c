@@ -5,6 +5,7 @@
 #include "contracts/thread.h"
 #include "contracts/threading/async_method.h"
 #include "contracts/threading/managed_lock.h"
+#include "contracts/threading/managed_wait.h"
 #include "contracts/threading/thread_pool.h"
 #include "tests/support/check_main.h"
 #include "tests/support/lock_heap.h"
@@ -16,6 +17,12 @@ static struct cdacq_error error;
 static void setup(void)
 {
     lock_heap_init(&heap);
+    ck_assert_int_eq(cdacq_wait_graph_create(&heap.session, &graph, &error), CDACQ_OK);
+}
+
+static void setup_net11(void)
+{
+    lock_heap_init_net11(&heap);
     ck_assert_int_eq(cdacq_wait_graph_create(&heap.session, &graph, &error), CDACQ_OK);
 }
 
@@ -292,33 +299,6 @@ START_TEST(thread_without_a_stack)
 }
 END_TEST
 
-/* .NET 11: the monitor is a Lock that the sync block refers to, or a thin lock in the sync block. */
-START_TEST(monitors_of_net_11)
-{
-    struct layout *layout = &heap.target.layout;
-    struct object_monitor monitor;
-    layout->fields[F_SyncBlock_Lock] = (struct layout_slot){.offset = 0, .width = 8, .present = true};
-    layout->fields[F_SyncBlock_ThinLock] = (struct layout_slot){.offset = 8, .width = 4, .present = true};
-    uint64_t object = lock_heap_object(&heap, LOCK_HEAP_LOCK), handle = lock_heap_object(&heap, LOCK_HEAP_OBJECT) + 8;
-    lock_heap_put(&heap, handle, object, 8);
-    lock_heap_put(&heap, heap.blocks[1], handle, 8);
-    lock_heap_put(&heap, object + LOCK_OWNER, 2, 4);
-    lock_heap_put(&heap, object + LOCK_STATE, 1, 4);
-    lock_heap_put(&heap, heap.blocks[2] + 8, 3 << 16 | 5, 4);
-    ck_assert(sync_block_monitor_read(&heap.session.reader, heap.blocks[1], &monitor));
-    ck_assert_uint_eq(monitor.lock_object, object);
-    ck_assert(sync_block_monitor_read(&heap.session.reader, heap.blocks[2], &monitor));
-    ck_assert(monitor.held);
-    ck_assert_uint_eq(monitor.thread_id, 5);
-    ck_assert_uint_eq(monitor.recursion, 3);
-    struct cdacq_lock lock = {.size = sizeof lock};
-    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, heap.monitors[1], &lock, &error), CDACQ_OK);
-    ck_assert_int_eq(lock.kind, CDACQ_LOCK_MONITOR);
-    ck_assert(lock.held);
-    ck_assert_uint_eq(lock.owner_id, 2);
-}
-END_TEST
-
 /* Adds thread 0, which waits for `task` on `event`, whose monitor is number 1, then the others. */
 static void wait_for_task(uint64_t task, uint64_t event)
 {
@@ -531,13 +511,13 @@ START_TEST(searches_take_reads)
     struct threading_types *types = &graph->types;
     uint64_t box = lock_heap_object(&heap, LOCK_HEAP_BOX);
     struct async_method method;
-    heap.target.target->work.steps_max = UINT64_MAX;
+    heap.target.memory->work.steps_max = UINT64_MAX;
     ck_assert(async_method_find(types, box, &method));
     for (unsigned i = 0; i < 100; i++)
         ck_assert_uint_eq(async_method_awaiter_task(types, &method), 0);
-    ck_assert_uint_gt(heap.target.target->work.steps, 100 * LOCK_HEAP_VARIABLES);
+    ck_assert_uint_gt(heap.target.memory->work.steps, 100 * LOCK_HEAP_VARIABLES);
     ck_assert_uint_gt((uint64_t)(THREADING_READS_MAX - types->reads_left) * 2 * THREADING_STEPS_OF_A_READ,
-                      heap.target.target->work.steps);
+                      heap.target.memory->work.steps);
 }
 END_TEST
 
@@ -903,13 +883,13 @@ START_TEST(main_has_returned)
         {1u << 1, 102, 0, true, "101 102;"},
         {1u << 1, -1, CDACQ_THREAD_WAITING, false, ""},
         {1u << 1, -1, CDACQ_THREAD_BACKGROUND, false, ""},
-        {1u << 1, -1, CDACQ_THREAD_LEAVES, false, ""},
+        {1u << 1, -1, CDACQ_THREAD_EXITING, false, ""},
     };
     uint64_t joined = lock_heap_object(&heap, LOCK_HEAP_THREAD);
     lock_heap_put(&heap, joined + THREAD_INTERNAL, heap.threads[0], 8);
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
         struct cdacq_thread thread = lock_heap_thread(&heap, i);
-        thread.state = i == 0 ? CDACQ_THREAD_LEAVES | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING : 0;
+        thread.state = i == 0 ? CDACQ_THREAD_EXITING | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING : 0;
         thread.state |= rows[_i].foreground >> i & 1 ? 0 : CDACQ_THREAD_BACKGROUND;
         thread.state &= i == 0 ? ~rows[_i].without : UINT32_MAX;
         cdacq_wait_graph_add_thread(graph, &thread);
@@ -940,7 +920,7 @@ START_TEST(main_has_returned_often)
     const struct cdacq_thread thread = {
         .size = sizeof thread,
         .tid = 1,
-        .state = CDACQ_THREAD_LEAVES | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING,
+        .state = CDACQ_THREAD_EXITING | CDACQ_THREAD_BACKGROUND | CDACQ_THREAD_WAITING,
     };
     for (unsigned i = 0; i < MANY; i++)
         cdacq_wait_graph_add_thread(graph, &thread);
@@ -1061,6 +1041,32 @@ START_TEST(many_waits_for_a_list)
 }
 END_TEST
 
+/* The others of a Task.WhenAll are counted up to a bound: of many threads that wait for it, too. */
+START_TEST(others_of_all)
+{
+    enum { COMPLETED = 50, FEW = 3, MANY = 1000, TASKS = COMPLETED + MANY };
+    static uint64_t tasks[TASKS];
+    uint64_t all = lock_heap_object(&heap, LOCK_HEAP_ALL), event = lock_heap_object(&heap, LOCK_HEAP_EVENT);
+    uint64_t completed = lock_heap_object(&heap, LOCK_HEAP_TASK), last = lock_heap_object(&heap, LOCK_HEAP_TASK);
+    uint32_t count = COMPLETED + (_i == 0 ? FEW : MANY);
+    lock_heap_put(&heap, completed + TASK_STATE, 0x1000000, 4);
+    for (unsigned i = 0; i < TASKS; i++)
+        tasks[i] = i < COMPLETED ? completed : last;
+    uint64_t list = lock_heap_list(&heap, tasks, count);
+    lock_heap_put(&heap, all + ALL_TASKS, lock_heap_get(&heap, list + LIST_ITEMS), 8);
+    graph->other_looks_left = _i == 2 ? COMPLETED + 1 : OTHER_LOOKS_MAX;
+    wait_for_task(all, event);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    const struct cdacq_wait *wait = wait_of(0);
+    ck_assert_uint_eq(wait->task_count, 2);
+    ck_assert_uint_eq(wait->tasks[0].object, all);
+    ck_assert_uint_eq(wait->tasks[0].others, _i == 0 ? FEW - 1 : _i == 1 ? OTHERS_MAX : 0);
+    ck_assert_uint_eq(wait->tasks[1].object, last);
+    if (_i != 2)
+        ck_assert_uint_eq(OTHER_LOOKS_MAX - graph->other_looks_left, COMPLETED + (_i == 0 ? FEW : OTHERS_MAX + 1));
+}
+END_TEST
+
 /* Each task of a list is looked up among all others, which takes longer than reading it. */
 START_TEST(tasks_of_lists_are_work)
 {
@@ -1070,24 +1076,24 @@ START_TEST(tasks_of_lists_are_work)
     for (unsigned i = 0; i < TASKS; i++)
         tasks[i] = task;
     wait_often(1, WAIT_ROLE_TASKS, lock_heap_list(&heap, tasks, TASKS));
-    work_set(&heap.target.target->work, UINT32_MAX, 0, 0);
+    work_set(&heap.target.memory->work, UINT32_MAX, 0, 0);
     ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
-    ck_assert_uint_ge(heap.target.target->work.steps, TASKS * (READS + LOOK_UP));
-    work_set(&heap.target.target->work, 0, 0, 0);
+    ck_assert_uint_ge(heap.target.memory->work.steps, TASKS * (READS + LOOK_UP));
+    work_set(&heap.target.memory->work, 0, 0, 0);
 }
 END_TEST
 
 /* Each name that is handed out is work, and a name that is kept is memory: a core chooses how many, and how long. */
 START_TEST(names_are_work)
 {
-    struct work *work = &heap.target.target->work;
+    struct work *work = &heap.target.memory->work;
     uint64_t object = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
     work_set(work, 1000 * 1000, 0, 0);
     ck_assert_ptr_nonnull(graph_type_name(graph, object));
     uint64_t before = work->steps;
     for (unsigned i = 0; i < 1000; i++)
         ck_assert_ptr_nonnull(graph_type_name(graph, object));
-    reader_begin(&heap.session.reader.raw, FUEL_LOOKUP); /* counts the reads */
+    reader_begin(&heap.session.resolver.reader, FUEL_LOOKUP); /* counts the reads */
     ck_assert_uint_ge(work->steps - before,
                       1000 * (sizeof "System.Object" * WORK_USES_OF_A_TEXT / WORK_BYTES_OF_A_STEP));
     work_set(work, work->steps, 0, 0);
@@ -1105,7 +1111,7 @@ END_TEST
 /* The objects of a core can refer to more tasks than are remembered, and each one is looked up. */
 START_TEST(many_tasks_are_asked_for_continuations)
 {
-    struct work *work = &heap.target.target->work;
+    struct work *work = &heap.target.memory->work;
     uint64_t object = lock_heap_object(&heap, LOCK_HEAP_OBJECT);
     work_set(work, UINT32_MAX, 0, 0);
     for (uint64_t task = 1; task <= RUNNING_TASKS_MAX; task++)
@@ -1142,7 +1148,7 @@ END_TEST
 /* A table that claims more entries than there is memory, entries of other objects, a monitor of no sync block. */
 START_TEST(lying_tables)
 {
-    struct field_reader *reader = &heap.session.reader;
+    struct reader *reader = &heap.session.resolver.reader;
     struct sync_entry entry;
     uint64_t object = 77;
     lock_heap_hold(&heap, 1, 0, 0, 1);
@@ -1150,13 +1156,13 @@ START_TEST(lying_tables)
     ck_assert_uint_eq(sync_table_count(reader), SYNC_BLOCKS_MAX);
     ck_assert(sync_table_entry(reader, 1, &entry));
     ck_assert(!sync_table_entry(reader, SYNC_BLOCKS_MAX, &entry));
-    reader_begin(&reader->raw, FUEL_LOOKUP);
+    reader_begin(reader, FUEL_LOOKUP);
     lock_heap_set(&heap, heap.table + 16, F_SyncTableEntry_Object, heap.monitors[1] | 1);
     ck_assert(sync_table_entry(reader, 1, &entry));
     ck_assert_uint_eq(entry.object, 0); /* it is free */
     ck_assert(!sync_block_object(reader, heap.blocks[1], &object));
     ck_assert_uint_eq(object, 77);
-    reader_begin(&reader->raw, FUEL_LOOKUP);
+    reader_begin(reader, FUEL_LOOKUP);
     lock_heap_set(&heap, heap.blocks[2], F_SyncBlock_m_dwSyncIndex, 3);
     ck_assert(!sync_block_object(reader, heap.blocks[2], &object)); /* the entry is another's */
     lock_heap_add_threads(&heap, graph);
@@ -1202,16 +1208,16 @@ END_TEST
 START_TEST(blocking_items)
 {
     struct thread_blocking blocking;
-    struct field_reader *reader = &heap.session.reader;
+    struct reader *reader = &heap.session.resolver.reader;
     ck_assert(!thread_read_blocking(reader, heap.threads[0], &blocking));
-    ck_assert(!reader_failed(&reader->raw));
+    ck_assert(!reader_failed(reader));
     lock_heap_block(&heap, 0, 3, 1);
     ck_assert(thread_read_blocking(reader, heap.threads[0], &blocking));
     ck_assert_int_eq(blocking.kind, THREAD_BLOCKED_WAITING);
     ck_assert_uint_eq(blocking.sync_block, heap.blocks[3]);
     lock_heap_block(&heap, 0, 3, 2);
     ck_assert(!thread_read_blocking(reader, heap.threads[0], &blocking));
-    ck_assert(reader_failed(&reader->raw));
+    ck_assert(reader_failed(reader));
 }
 END_TEST
 
@@ -1244,6 +1250,381 @@ static int stop_at_lock(const struct cdacq_lock *lock, void *context)
     (void)context;
     return 1;
 }
+
+/* ---- .NET 11 ---- */
+
+/* The monitor is a Lock that the sync block refers to, or a thin lock in the sync block. */
+START_TEST(net11_monitors)
+{
+    struct object_monitor monitor;
+    lock_heap_hold(&heap, 1, 1, 4, 5);
+    lock_heap_set(&heap, heap.blocks[2], F_SyncBlock_Lock, 0);
+    lock_heap_set(&heap, heap.blocks[2], F_SyncBlock_ThinLock, 3 << 16 | 5);
+    ck_assert(sync_block_monitor_read(&heap.session.resolver.reader, heap.blocks[1], &monitor));
+    ck_assert_uint_eq(monitor.lock_object, heap.locks[1]);
+    ck_assert(sync_block_monitor_read(&heap.session.resolver.reader, heap.blocks[2], &monitor));
+    ck_assert(monitor.held);
+    ck_assert_uint_eq(monitor.thread_id, 5);
+    ck_assert_uint_eq(monitor.recursion, 3);
+    struct cdacq_lock lock = {.size = sizeof lock};
+    ck_assert_int_eq(cdacq_session_get_lock(&heap.session, heap.monitors[1], &lock, &error), CDACQ_OK);
+    ck_assert_int_eq(lock.kind, CDACQ_LOCK_MONITOR);
+    ck_assert(lock.held);
+    ck_assert_uint_eq(lock.owner_id, 2);
+    ck_assert_int_eq(lock.owner_tid, 102);
+    ck_assert_uint_eq(lock.recursion, 4);
+    ck_assert_uint_eq(lock.waiters, 5);
+}
+END_TEST
+
+/* Adds a thread that waits. */
+static void add_waiting(unsigned thread)
+{
+    struct cdacq_thread item = lock_heap_thread(&heap, thread);
+    item.state = CDACQ_THREAD_WAITING;
+    cdacq_wait_graph_add_thread(graph, &item);
+    const struct cdacq_frame frame = lock_heap_frame(&heap, thread);
+    graph_find_blocking(graph, &frame);
+}
+
+static void add_others(unsigned first)
+{
+    for (unsigned i = first; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread other = lock_heap_thread(&heap, i);
+        cdacq_wait_graph_add_thread(graph, &other);
+    }
+}
+
+static int put_lock(const struct cdacq_lock *lock, void *context)
+{
+    char *text = context;
+    size_t length = strlen(text);
+    unsigned monitor = LOCK_HEAP_BLOCKS;
+    while (monitor && heap.monitors[monitor] != lock->object)
+        monitor--;
+    snprintf(text + length, 256 - length, "%d %u held by %d, %u wait;", lock->kind, monitor, lock->owner_tid,
+             lock->waiters);
+    return 0;
+}
+
+static const char *found_locks(char *text)
+{
+    *text = '\0';
+    ck_assert_int_eq(cdacq_wait_graph_visit_locks(graph, put_lock, text, &error), CDACQ_OK);
+    return text;
+}
+
+/* A frame refers to the Lock of a monitor, too. It is shown as the monitor of its object, and once. */
+START_TEST(net11_two_monitors)
+{
+    char text[256];
+    lock_heap_hold(&heap, 1, 1, 0, 1);
+    lock_heap_hold(&heap, 2, 0, 0, 1);
+    lock_heap_record(&heap, 0, heap.locks[1], -1);
+    lock_heap_record(&heap, 1, heap.locks[2], _i ? 15000 : -1);
+    add_waiting(0);
+    ck_assert_int_ge(graph_add_lock(graph, heap.locks[1]), 0);
+    add_waiting(1);
+    add_others(2);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_str_eq(found_deadlocks(), _i ? "" : "101 102;");
+    const struct cdacq_wait *wait = wait_of(0);
+    ck_assert_int_eq(wait->kind, CDACQ_WAIT_ENTER);
+    ck_assert_int_eq(wait->by, CDACQ_WAIT_BY_STATE);
+    ck_assert_uint_eq(wait->object, heap.monitors[1]);
+    ck_assert_str_eq(wait->type, "System.Object");
+    ck_assert_int_eq(wait->blocker_tid, 102);
+    ck_assert(wait->has_timeout);
+    ck_assert_int_eq(wait->timeout, -1);
+    ck_assert_int_eq(wait_of(1)->timeout, _i ? 15000 : -1);
+    ck_assert_str_eq(found_locks(text), "0 1 held by 102, 1 wait;0 2 held by 101, 1 wait;");
+}
+END_TEST
+
+/* A Lock that is not the monitor of any object stands for itself. */
+START_TEST(net11_lock)
+{
+    char text[256];
+    uint64_t lock = lock_heap_object(&heap, LOCK_HEAP_LOCK);
+    lock_heap_put(&heap, lock + LOCK_OWNER, 3, 4);
+    lock_heap_put(&heap, lock + LOCK_STATE, 1 | 7 << 7, 4);
+    lock_heap_record(&heap, 0, lock, -1);
+    add_waiting(0);
+    add_others(1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_uint_eq(wait_of(0)->object, lock);
+    ck_assert_str_eq(wait_of(0)->type, "System.Threading.Lock");
+    ck_assert_int_eq(wait_of(0)->blocker_tid, 103);
+    ck_assert_str_eq(found_locks(text), "1 0 held by 103, 7 wait;");
+}
+END_TEST
+
+/*
+ * If a sync block cannot be read, a Lock may be a monitor. It is not shown as a Lock then, but its owner is known. The
+ * same with a table that cannot be read.
+ */
+START_TEST(net11_unreadable_sync_blocks)
+{
+    char text[256];
+    lock_heap_hold(&heap, 1, 1, 0, 1);
+    lock_heap_hold(&heap, 2, 0, 0, 1);
+    lock_heap_set(&heap, heap.blocks[1], F_SyncBlock_Lock, 0x10);
+    if (_i)
+        lock_heap_put(&heap, heap.target.layout.globals[G_SyncTableEntries], 0x10, 8);
+    lock_heap_record(&heap, 0, heap.locks[1], -1);
+    lock_heap_record(&heap, 1, heap.locks[2], -1);
+    add_waiting(0);
+    add_waiting(1);
+    add_others(2);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_ERR_MEMORY);
+    ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_ENTER);
+    ck_assert_int_eq(wait_of(0)->by, CDACQ_WAIT_BY_NOTHING);
+    ck_assert_uint_eq(wait_of(0)->object, 0);
+    ck_assert_ptr_null(wait_of(0)->type);
+    ck_assert_int_eq(wait_of(0)->blocker_tid, 102);
+    ck_assert_uint_eq(wait_of(1)->object, _i ? 0 : heap.monitors[2]);
+    ck_assert_str_eq(found_deadlocks(), "101 102;");
+    ck_assert_str_eq(found_locks(text), _i ? "" : "0 2 held by 101, 1 wait;");
+}
+END_TEST
+
+static uint64_t condition_of(uint64_t lock)
+{
+    uint64_t condition = lock_heap_object(&heap, LOCK_HEAP_CONDITION);
+    lock_heap_put(&heap, condition + CONDITION_LOCK, lock, 8);
+    lock_heap_put(&heap, lock + LOCK_EVENT_OR_CONDITION, condition, 8);
+    return condition;
+}
+
+/* Monitor.Wait. Nobody holds the monitor, and no thread waits to enter it. */
+START_TEST(net11_pulse)
+{
+    char text[256];
+    lock_heap_record(&heap, 0, condition_of(heap.locks[3]), _i ? 500 : -1);
+    add_waiting(0);
+    add_others(1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_PULSE);
+    ck_assert_int_eq(wait_of(0)->by, CDACQ_WAIT_BY_STATE);
+    ck_assert_uint_eq(wait_of(0)->object, heap.monitors[3]);
+    ck_assert_int_eq(wait_of(0)->timeout, _i ? 500 : -1);
+    ck_assert_int_eq(wait_of(0)->endless, _i ? CDACQ_ENDLESS_NO : CDACQ_ENDLESS_YES);
+    ck_assert_str_eq(found_locks(text), "");
+}
+END_TEST
+
+/* An event is confirmed by its Lock, or by the object whose monitor that Lock is. */
+START_TEST(net11_event)
+{
+    uint64_t event = lock_heap_object(&heap, LOCK_HEAP_EVENT), other = lock_heap_object(&heap, LOCK_HEAP_LOCK);
+    const uint64_t owned[] = {heap.locks[3], heap.monitors[3], other, heap.monitors[4], 0};
+    lock_heap_put(&heap, event + EVENT_LOCK, owned[_i], 8);
+    lock_heap_record(&heap, 0, condition_of(heap.locks[3]), -1);
+    add_waiting(0);
+    graph->current.roles = 1u << WAIT_ROLE_EVENT | 1u << WAIT_ROLE_PULSE | 1u << WAIT_ROLE_HANDLE;
+    graph->current.candidates[WAIT_ROLE_EVENT] = (struct wait_candidate){.object = event, .by = CDACQ_WAIT_BY_SCAN};
+    add_others(1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_EVENT);
+    ck_assert_uint_eq(wait_of(0)->object, event);
+    ck_assert_int_eq(wait_of(0)->by, _i < 2 ? CDACQ_WAIT_BY_STATE : CDACQ_WAIT_BY_SCAN);
+}
+END_TEST
+
+/* Words that look like the record of a wait, but are none. */
+START_TEST(net11_no_record)
+{
+    uint64_t reference = heap.stacks[0] + 8, outside = lock_heap_object(&heap, LOCK_HEAP_LOCK);
+    const struct {
+        uint64_t offset, value;
+        unsigned width;
+    } rows[] = {
+        {0, 0, 8},                                       /* no object */
+        {0, heap.monitors[1], 8},                        /* no Lock */
+        {0, lock_heap_object(&heap, LOCK_HEAP_LOCK), 8}, /* a Lock, which makes the record right */
+        {8, 0, 8},                                       /* the record is not in use any more */
+        {8, reference + 1, 8},
+        {8, outside + LOCK_EVENT_OR_CONDITION, 8}, /* a reference that is in no frame */
+        {16, 0, 4},                                /* another kind */
+        {16, 3, 4},                                /* a Condition */
+        {20, UINT32_MAX - 1, 4},                   /* no timeout */
+        {32, heap.stacks[0] + 8, 8},               /* two records; the second has the same reference */
+    };
+    lock_heap_put(&heap, outside + LOCK_EVENT_OR_CONDITION, heap.locks[1], 8);
+    lock_heap_hold(&heap, 1, 1, 0, 1);
+    lock_heap_record(&heap, 0, heap.locks[1], -1);
+    lock_heap_put(&heap, reference + rows[_i].offset, rows[_i].value, rows[_i].width);
+    if (rows[_i].offset == 32)
+        lock_heap_put(&heap, reference + 40, 2, 4);
+    add_waiting(0);
+    ck_assert_uint_eq(graph->current.blocking.lock, _i == 2 ? rows[_i].value : 0);
+    add_others(1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert((wait_of(0) != NULL) == (_i == 2));
+}
+END_TEST
+
+/* The event of a Lock, or that of its Condition, confirms the Lock. */
+START_TEST(net11_event_of_a_lock)
+{
+    uint64_t waitable, handle = lock_heap_handle(&heap, &waitable), safe = lock_heap_get(&heap, handle + HANDLE_SAFE);
+    uint64_t lock = heap.locks[1];
+    ck_assert(!managed_lock_has_handle(&graph->types, lock, safe));
+    lock_heap_put(&heap, lock + LOCK_EVENT_OR_CONDITION, handle, 8);
+    ck_assert(managed_lock_has_handle(&graph->types, lock, safe));
+    ck_assert(!managed_lock_has_handle(&graph->types, lock, waitable));
+    uint64_t condition = condition_of(lock);
+    ck_assert(!managed_lock_has_handle(&graph->types, lock, safe));
+    lock_heap_put(&heap, condition + CONDITION_EVENT, handle, 8);
+    ck_assert(managed_lock_has_handle(&graph->types, lock, safe));
+}
+END_TEST
+
+/* What a thread is registered for is the event of the thread that it joins. Its own object is in its frames, too. */
+START_TEST(net11_join)
+{
+    enum { JOINS, INLINED, UNKNOWN, UNKNOWN_INLINED, SLEEPS, SEVERAL };
+    uint64_t waitables[2], joined = lock_heap_handle(&heap, &waitables[0]),
+                           own = lock_heap_handle(&heap, &waitables[1]);
+    bool known = _i == JOINS || _i == INLINED;
+    if (known)
+        lock_heap_put(&heap, heap.objects[2] + THREAD_JOIN, joined, 8);
+    lock_heap_put(&heap, heap.objects[0] + THREAD_JOIN, own, 8);
+    lock_heap_register(&heap, 0, waitables, _i == SLEEPS ? 0 : _i == SEVERAL ? 2 : 1);
+    add_waiting(0);
+    graph->current.timed = GRAPH_NO;
+    graph->current.roles = _i == JOINS || _i == UNKNOWN ? 1u << WAIT_ROLE_JOIN : 0;
+    graph->current.candidates[WAIT_ROLE_JOIN] =
+        (struct wait_candidate){.object = heap.objects[0], .by = CDACQ_WAIT_BY_SCAN};
+    add_others(1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_str_eq(found_deadlocks(), "");
+    const struct cdacq_wait *wait = wait_of(0);
+    ck_assert((wait != NULL) == (_i != SLEEPS));
+    if (!wait)
+        return;
+    ck_assert_int_eq(wait->kind, known || _i == UNKNOWN ? CDACQ_WAIT_JOIN : CDACQ_WAIT_HANDLE);
+    ck_assert_uint_eq(wait->object, known ? heap.objects[2] : 0);
+    ck_assert_int_eq(wait->by, known ? CDACQ_WAIT_BY_STATE : CDACQ_WAIT_BY_NOTHING);
+    ck_assert_int_eq(wait->blocker_tid, known ? 103 : 0);
+    ck_assert_int_eq(wait->endless, wait->kind == CDACQ_WAIT_JOIN ? CDACQ_ENDLESS_YES : CDACQ_ENDLESS_UNKNOWN);
+}
+END_TEST
+
+/* Two threads that join each other; a thread that joins itself. */
+START_TEST(net11_joins_in_a_cycle)
+{
+    uint64_t waitables[3];
+    for (unsigned i = 0; i < ARRAY_SIZE(waitables); i++)
+        lock_heap_put(&heap, heap.objects[i] + THREAD_JOIN, lock_heap_handle(&heap, &waitables[i]), 8);
+    lock_heap_register(&heap, 0, &waitables[1], 1);
+    lock_heap_register(&heap, 1, &waitables[0], 1);
+    lock_heap_register(&heap, 2, &waitables[2], 1);
+    for (unsigned i = 0; i < ARRAY_SIZE(waitables); i++) {
+        add_waiting(i);
+        graph->current.timed = GRAPH_NO;
+        graph->current.roles = 1u << WAIT_ROLE_JOIN;
+    }
+    add_others(3);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_str_eq(found_deadlocks(), "101 102;103;");
+}
+END_TEST
+
+/* The owner of a Mutex is known. It waits for a monitor that the waiting thread holds. */
+START_TEST(net11_mutex)
+{
+    uint64_t waitable, mutex = lock_heap_handle(&heap, &waitable);
+    uint64_t ownership = lock_heap_object(&heap, LOCK_HEAP_OWNERSHIP);
+    lock_heap_put(&heap, waitable + WAITABLE_OWNER, ownership, 8);
+    lock_heap_put(&heap, ownership + OWNER_THREAD, _i ? 0 : heap.objects[1], 8);
+    lock_heap_register(&heap, 0, &waitable, 1);
+    lock_heap_hold(&heap, 1, 0, 0, 1);
+    lock_heap_record(&heap, 1, heap.locks[1], -1);
+    add_waiting(0);
+    graph->current.timed = GRAPH_NO;
+    graph->current.roles = 1u << WAIT_ROLE_HANDLE;
+    graph->current.candidates[WAIT_ROLE_HANDLE] = (struct wait_candidate){.object = mutex, .by = CDACQ_WAIT_BY_STATE};
+    add_waiting(1);
+    add_others(2);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_HANDLE);
+    ck_assert_uint_eq(wait_of(0)->object, mutex);
+    ck_assert_int_eq(wait_of(0)->blocker_tid, _i ? 0 : 102);
+    ck_assert_str_eq(found_deadlocks(), _i ? "" : "101 102;");
+}
+END_TEST
+
+/* A thread that spins has the frames of a wait, but does not wait. */
+START_TEST(net11_spins)
+{
+    static const enum wait_role roles[] = {WAIT_ROLE_LOCK,  WAIT_ROLE_ENTER,     WAIT_ROLE_PULSE,
+                                           WAIT_ROLE_EVENT, WAIT_ROLE_SEMAPHORE, WAIT_ROLE_READER_WRITER};
+    const struct cdacq_thread thread = lock_heap_thread(&heap, 0);
+    cdacq_wait_graph_add_thread(graph, &thread);
+    graph->current.roles = 1u << roles[_i];
+    add_others(1);
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_ptr_null(wait_of(0));
+}
+END_TEST
+
+/*
+ * The state of the thread that ran Main does not say that it waits. That of a thread that is about to end is the same.
+ */
+START_TEST(net11_main_has_returned)
+{
+    enum { RETURNED, RUNS_CODE, HAS_ENDED, NOBODY_LEFT, NO_OBJECT, UNREADABLE };
+    for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
+        struct cdacq_thread thread = lock_heap_thread(&heap, i);
+        thread.state = i == 1 && _i != NOBODY_LEFT ? 0 : CDACQ_THREAD_BACKGROUND;
+        thread.state |= i ? 0 : CDACQ_THREAD_EXITING;
+        lock_heap_put(&heap, heap.objects[i] + THREAD_DEAD, _i == HAS_ENDED, 1);
+        if (_i == NO_OBJECT)
+            lock_heap_set(&heap, heap.threads[i], F_Thread_ExposedObject, 0);
+        if (_i == UNREADABLE)
+            lock_heap_put(&heap, heap.objects[i], 0x10, 8);
+        cdacq_wait_graph_add_thread(graph, &thread);
+        graph->current.left_native = _i == RUNS_CODE;
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    const struct cdacq_wait *wait = wait_of(0);
+    ck_assert((wait != NULL) == (_i == RETURNED || _i == NO_OBJECT));
+    if (wait) {
+        ck_assert_int_eq(wait->kind, CDACQ_WAIT_FOREGROUND);
+        ck_assert_int_eq(wait->blocker_tid, 102);
+    }
+}
+END_TEST
+
+/* What a thread is registered for, as a corrupt heap has it. */
+START_TEST(net11_corrupt_registrations)
+{
+    uint64_t waitable, handle = lock_heap_handle(&heap, &waitable), safe = lock_heap_get(&heap, handle + HANDLE_SAFE);
+    struct threading_types *types = &graph->types;
+    lock_heap_register(&heap, 0, &waitable, 1);
+    uint64_t info = lock_heap_get(&heap, heap.objects[0] + THREAD_WAIT);
+    ck_assert_uint_eq(managed_wait_read(types, heap.objects[0]).object, waitable);
+    ck_assert_uint_eq(managed_wait_read(types, heap.objects[1]).count, 0); /* it has never waited */
+    ck_assert_uint_eq(managed_wait_read(types, 0).count, 0);
+    ck_assert_uint_eq(managed_wait_read(types, waitable).count, 0);
+    lock_heap_put(&heap, info + WAIT_COUNT, 2, 4); /* more than the array has */
+    ck_assert_uint_eq(managed_wait_read(types, heap.objects[0]).count, 0);
+    lock_heap_register(&heap, 0, &handle, 1); /* another type */
+    ck_assert_uint_eq(managed_wait_read(types, heap.objects[0]).object, 0);
+    ck_assert_uint_eq(managed_wait_of_handle(types, handle), waitable);
+    ck_assert_uint_eq(managed_wait_of_handle(types, safe), 0);
+    ck_assert_uint_eq(managed_wait_of_safe_handle(types, safe), waitable);
+    ck_assert_uint_eq(managed_wait_of_join(types, heap.objects[0]), 0);
+    ck_assert_uint_eq(managed_wait_owner(types, waitable), 0);
+    ck_assert_uint_eq(managed_wait_owner(types, handle), 0);
+    lock_heap_put(&heap, safe + SAFE_HANDLE_VALUE, UINT64_MAX, 8); /* InvalidHandle */
+    ck_assert_uint_eq(managed_wait_of_handle(types, handle), 0);
+    lock_heap_put(&heap, safe + SAFE_HANDLE_VALUE, 0x10, 8);
+    ck_assert_uint_eq(managed_wait_of_handle(types, handle), 0);
+    ck_assert(!reader_failed(&heap.session.resolver.reader));
+}
+END_TEST
 
 START_TEST(stops)
 {
@@ -1278,7 +1659,6 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, starvation, 0, 8);
     tcase_add_loop_test(tc, ambiguous_pool, 0, 2);
     tcase_add_test(tc, no_thread_pool);
-    tcase_add_test(tc, monitors_of_net_11);
     tcase_add_test(tc, deadlock_through_tasks);
     tcase_add_test(tc, guessed_task);
     tcase_add_test(tc, guessed_own_task);
@@ -1296,6 +1676,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, idle_thread_of_the_pool, 0, 2);
     tcase_add_loop_test(tc, awaited_any, 0, 2);
     tcase_add_test(tc, cycles_of_tasks);
+    tcase_add_loop_test(tc, others_of_all, 0, 3);
     tcase_add_test(tc, many_waits_for_a_chain);
     tcase_add_test(tc, many_waits_for_a_list);
     tcase_add_test(tc, tasks_of_lists_are_work);
@@ -1309,6 +1690,23 @@ static Suite *suite(void)
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, stops);
     suite_add_tcase(s, tc);
+    TCase *net11 = tcase_create("net11");
+    tcase_add_checked_fixture(net11, setup_net11, teardown);
+    tcase_add_test(net11, net11_monitors);
+    tcase_add_loop_test(net11, net11_two_monitors, 0, 2);
+    tcase_add_test(net11, net11_lock);
+    tcase_add_loop_test(net11, net11_unreadable_sync_blocks, 0, 2);
+    tcase_add_loop_test(net11, net11_pulse, 0, 2);
+    tcase_add_loop_test(net11, net11_event, 0, 5);
+    tcase_add_loop_test(net11, net11_no_record, 0, 10);
+    tcase_add_test(net11, net11_event_of_a_lock);
+    tcase_add_loop_test(net11, net11_join, 0, 6);
+    tcase_add_test(net11, net11_joins_in_a_cycle);
+    tcase_add_loop_test(net11, net11_mutex, 0, 2);
+    tcase_add_loop_test(net11, net11_spins, 0, 6);
+    tcase_add_loop_test(net11, net11_main_has_returned, 0, 6);
+    tcase_add_test(net11, net11_corrupt_registrations);
+    suite_add_tcase(s, net11);
     return s;
 }
 

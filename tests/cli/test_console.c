@@ -6,7 +6,7 @@
 #include <pty.h>
 #include <stdlib.h>
 
-#include "src/cli/console.c"
+#include "src/cli/base/console.c"
 #include "tests/support/check_main.h"
 
 enum {

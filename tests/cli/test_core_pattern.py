@@ -1,15 +1,21 @@
 """contrib/cdacq-report, started as the kernel starts the program of a core_pattern pipe: the core on standard input, no
 other streams, an empty environment. CDACQ_KERNEL_CORE names a core that the kernel wrote; otherwise it is a bundled
-one. core_pattern itself is not changed."""
+one. With CDACQ_SET_CORE_PATTERN=1, one test sets core_pattern for as long as a process needs to die."""
 import contextlib
+import ctypes
+import fcntl
 import os
 import pathlib
 import re
+import resource
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
+import time
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("CDACQ_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
@@ -18,7 +24,12 @@ TOOL = os.environ.get("CDACQ_TOOL")
 CORE = pathlib.Path(os.environ.get("CDACQ_KERNEL_CORE") or SOURCE / "tests/fixtures/hello-net10-x64/core")
 USER = 4242  # of the process that died
 SANITIZED = TOOL and b"__asan_init" in pathlib.Path(TOOL).read_bytes()  # its shadow memory is above any bound
+READERS = 2100000000  # and the process id of the script: the user id of a reader
+PATTERN = "/proc/sys/kernel/core_pattern"
+PLAIN = re.compile(r"core[%.\w]*")  # what the pattern is if nobody waits for cores
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+PTRACE_SEIZE, PIDFD_OPEN, PIDFD_GETFD = 0x4206, 434, 438
 
 class Handler(unittest.TestCase):
     def setUp(self):
@@ -45,6 +56,7 @@ class Handler(unittest.TestCase):
             del environment["CDACQ_COMMAND"]  # the script's own
         handler = subprocess.Popen([script, *map(str, arguments)], stdin=subprocess.PIPE, env=environment, cwd="/",
                                    preexec_fn=close)
+        self.pid = handler.pid
         try:
             with open(core, "rb") if core else open(os.devnull, "rb") as stream:
                 while data := stream.read(1 << 16):
@@ -86,16 +98,70 @@ class Handler(unittest.TestCase):
         spy = self.folder / "spy"
         spy.write_text('#!/bin/sh\ncat /proc/self/status\ncat >/dev/null\necho "$@"\n')
         os.chmod(spy, 0o755)
-        for uid, expected in ((USER, USER), (0, 65534)):
-            _, logs = self.handle(CORE, 77, uid, uid, 6, uid, CDACQ=str(spy), CDACQ_COMMAND="")
-            text = logs[f"{uid}-77.txt"]
-            for line in ("Uid", "Gid"):
+        for uid in (USER, 0):
+            _, logs = self.handle(CORE, os.getpid(), uid, uid, 6, uid, CDACQ=str(spy), CDACQ_COMMAND="")
+            text = logs[f"{uid}-{os.getpid()}.txt"]
+            for line, expected in (("Uid", READERS + self.pid), ("Gid", uid or READERS + self.pid)):
                 self.assertEqual(re.search(rf"^{line}:\s+(.*)$", text, re.M)[1].split(), [str(expected)] * 4)
             self.assertEqual(re.search(r"^Groups:(.*)$", text, re.M)[1].strip(), "")
             for kind in ("Inh", "Prm", "Eff", "Bnd"):
                 self.assertRegex(text, rf"(?m)^Cap{kind}:\s+0+$")
             self.assertRegex(text, r"(?m)^NoNewPrivs:\s+1$")
-            self.assertIn("--sysroot /proc/77/root report -\n", text)
+            self.assertIn("--sysroot /proc/self/fd/3 report -\n", text)
+
+    def test_files_of_the_process(self):
+        """The reader finds those below the root directory of the process, which it has no right to open itself."""
+        if os.getuid():
+            self.skipTest("not root")
+        spy = self.folder / "spy"
+        spy.write_text('#!/bin/sh\ncat >/dev/null\nls "$4/"\nls "/proc/$PID/root/"\n')
+        os.chmod(spy, 0o755)
+        root = self.folder / "root"
+        (root / "mark").mkdir(parents=True)
+        program = "import os, sys; os.chroot(sys.argv[1]); print(flush=True); sys.stdin.read()"
+        process = subprocess.Popen([sys.executable, "-c", program, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        process.stdout.readline()
+        _, logs = self.handle(CORE, process.pid, USER, USER, 6, 1, CDACQ=str(spy), CDACQ_OPTIONS="--store-max 8G",
+                              PID=str(process.pid))
+        text = logs[f"1-{process.pid}.txt"]
+        self.assertIn("\nmark\n", text)
+        self.assertIn(f"/proc/{process.pid}/root/': Permission denied\n", text)
+
+    def test_limits(self):
+        """A reader that takes too long ends, and so does what it has started; no more of its words are kept."""
+        spy = self.folder / "spy"
+        spy.write_text("#!/bin/sh\ntrap '' TERM\nsetsid sleep 1000 &\necho $!\nyes 0123456789\n")
+        os.chmod(spy, 0o755)
+        _, logs = self.handle(CORE, os.getpid(), USER, USER, 6, 1, CDACQ=str(spy), CDACQ_LOG_MAX="1000")
+        text = logs[f"1-{os.getpid()}.txt"]
+        self.assertEqual(len(text), 1000)
+        if not os.getuid():
+            status, end = pathlib.Path(f"/proc/{int(text.splitlines()[1])}/status"), time.monotonic() + 60
+            with contextlib.suppress(FileNotFoundError):  # it takes a moment to end, and may wait for its parent then
+                while "State:\tZ" not in status.read_text():
+                    self.assertLess(time.monotonic(), end, "it goes on")
+                    time.sleep(0.01)
+        spy.write_text("#!/bin/sh\nexec sleep 1000\n")
+        begin = time.monotonic()
+        _, logs = self.handle(CORE, os.getpid(), USER, USER, 6, 2, CDACQ=str(spy), CDACQ_TIME_MAX="1")
+        self.assertTrue(logs[f"2-{os.getpid()}.txt"].endswith("\ncdacq ended with status 124\n"))
+        self.assertLess(time.monotonic() - begin, 60)
+
+    def test_folder_of_somebody_else(self):
+        """No result is written where another user can put a file of the same name."""
+        logs = self.folder / "logs"
+        logs.mkdir()
+        for mode in (0o777, 0o1777, 0o770):
+            os.chmod(logs, mode)
+            self.assertEqual(self.handle(CORE, os.getpid(), USER, USER, 6, 1), (73, {}))
+        os.chmod(logs, 0o700)
+        if not os.getuid():
+            os.chown(logs, USER, USER)
+            self.assertEqual(self.handle(CORE, os.getpid(), USER, USER, 6, 1), (73, {}))
+        (self.folder / "own").mkdir()
+        (self.folder / "link").symlink_to("own")
+        self.assertEqual(self.handle(CORE, os.getpid(), USER, USER, 6, 1, CDACQ_LOG_DIR=str(self.folder / "link"))[0], 73)
 
     def test_hostile_arguments(self):
         _, logs = self.handle(CORE, 1, USER, USER, 6, 1, "$(touch x)\n\x1b[31m'\"/../%s")
@@ -131,6 +197,232 @@ class Handler(unittest.TestCase):
             sender.join()
         self.assertEqual(text, self.expected("info", str(CORE))[0])
         self.assertEqual(tool.returncode, 0)
+
+
+# ---- What a process may try on another one ----
+
+def system_call(name, *arguments):
+    result = getattr(LIBC, name)(*map(ctypes.c_long, arguments))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), name)
+    return result
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    os.kill(pid, signal.SIGCONT)
+
+
+def read_memory(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        begin = int(maps.readline().split("-")[0], 16)
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as file:
+        os.pread(file.fileno(), 1, begin)
+
+
+def open_files(pid):
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        os.close(os.open(f"/proc/{pid}/fd/{name}", os.O_RDONLY | os.O_NONBLOCK))
+
+
+def take_file(pid):
+    system_call("syscall", PIDFD_GETFD, system_call("syscall", PIDFD_OPEN, pid, 0), 0, 0)
+
+
+def set_limit(pid):
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, resource.prlimit(pid, resource.RLIMIT_NOFILE))
+
+
+def open_root(pid):
+    os.listdir(f"/proc/{pid}/root/")
+
+
+def read_environment(pid):
+    pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def trace(pid):
+    system_call("ptrace", PTRACE_SEIZE, pid, 0, 0)
+
+
+def append(path):
+    with open(path, "ab"):
+        pass
+
+
+ON_PROCESSES = [stop, set_limit, read_memory, open_files, take_file, open_root, read_environment, trace]
+ON_FILES = [os.listdir, append, os.remove]
+
+
+def attack(uid, *targets):
+    """What a user can do to processes and files: pairs of a target and what worked."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            for target in targets:
+                for way in ON_PROCESSES if isinstance(target, int) else ON_FILES:
+                    with contextlib.suppress(OSError):
+                        way(target)
+                        os.write(writing, f"{target} {way.__name__}\n".encode())
+            os.write(writing, b"done\n")
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as lines:
+        *worked, last = lines.read().splitlines()
+    os.waitpid(child, 0)
+    assert last == "done", worked
+    return worked
+
+
+@unittest.skipIf(os.getuid(), "not root")
+@unittest.skipIf("CDACQ_RUN" in os.environ, "the tool runs in an emulator")
+class Attackers(unittest.TestCase):
+    """While a core is read, another process of its user, or of nobody, tries to read it, and to stop and rule the reader."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="cp-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        os.chmod(self.folder, 0o755)
+        self.logs = self.folder / "logs"
+        shutil.copy(HANDLER, self.folder / "h")
+        shutil.copy(TOOL, self.folder / "cdacq")
+        # The tool has the whole core and waits for its end.
+        (self.folder / "held").write_text(
+            f'#!/bin/sh\n{{ cat; while [ ! -e {self.folder}/go ]; do sleep 0.05; done; }} | {self.folder}/cdacq "$@"\n')
+        for name in ("cdacq", "h", "held"):
+            os.chmod(self.folder / name, 0o755)
+        self.settings = self.folder / "s"
+        self.settings.write_text(f"CDACQ={self.folder}/held\nCDACQ_LOG_DIR={self.logs}\nCDACQ_MEMORY_MAX=unlimited\n")
+
+    def processes(self):
+        """The processes of the script, and others of its readers' user ids: pid -> user id and name."""
+        found, readers = {}, set()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+                status = pathlib.Path(f"/proc/{pid}/status").read_text()
+                uid = int(re.search(r"^Uid:\s+(\d+)", status, re.M)[1])
+                is_own = str(self.folder).encode() in command
+                if is_own or uid >= READERS:
+                    found[int(pid)] = uid, re.search(r"^Name:\s+(.*)$", status, re.M)[1]
+                if is_own and uid >= READERS:
+                    readers.add(uid)
+        return {pid: (uid, name) for pid, (uid, name) in found.items() if uid < READERS or uid in readers}
+
+    def held(self, size):
+        """Waits until the tool holds so many bytes of a core; returns the processes."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            processes = self.processes()
+            for pid in [pid for pid, (uid, name) in processes.items() if name == "cdacq" and uid >= READERS]:
+                with contextlib.suppress(OSError):
+                    for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                        if "(deleted)" in os.readlink(file) and os.stat(file).st_size >= size:
+                            return processes
+            time.sleep(0.05)
+        return self.fail(f"no tool holds a core: {self.processes()}")
+
+    def check(self, uid, size):
+        """Attacks what is held, as a user, and lets it end."""
+        processes = self.held(size)
+        log, = self.logs.iterdir()
+        self.assertEqual(attack(uid, *processes, self.logs, log), [])
+        readers = {user for user, _ in processes.values() if user >= READERS}
+        self.assertEqual(len(readers), 1)
+        self.assertLessEqual({user for user, _ in processes.values()}, {0, *readers})
+        (self.folder / "go").touch()
+        end = time.monotonic() + 60
+        while self.processes() and time.monotonic() < end:
+            time.sleep(0.05)
+        text = log.read_text()
+        self.assertRegex(text, r"cdacq ended with status \d\n\Z")
+        self.assertEqual({}, self.processes())
+        return text
+
+    def test_attack_can_work(self):
+        """On a process of the same user, most ways work: what fails elsewhere fails for lack of rights."""
+        for uid in (USER, 65534):
+            process = subprocess.Popen(["sleep", "1000"], user=uid, group=uid, extra_groups=[], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            worked = attack(uid, process.pid)
+            for way in (stop, set_limit, open_files, open_root, read_environment):
+                self.assertIn(f"{process.pid} {way.__name__}", worked)
+
+    def start(self, uid, attacker):
+        handler = subprocess.Popen([self.folder / "h", str(os.getpid()), str(uid), str(uid), "6", "1", "x"], cwd="/",
+                                   stdin=subprocess.PIPE, env={"CDACQ_SETTINGS": str(self.settings)})
+        self.addCleanup(handler.wait)
+        self.addCleanup((self.folder / "go").touch)
+        with handler.stdin:
+            handler.stdin.write(CORE.read_bytes())
+        self.assertIn("runtime     .NET 10.0", self.check(attacker, CORE.stat().st_size // 2))
+
+    def test_core_of_the_user(self):
+        self.start(USER, USER)
+
+    def test_core_of_root(self):
+        self.start(0, 65534)
+
+    def let_kernel_start(self, uid, attacker):
+        """
+        The kernel starts the script for each process of the machine that dies meanwhile, and gives it no bytes of one
+        that is killed before its core is written. The script ends for all of them but the victim.
+        """
+        pattern = f"|/usr/bin/env CDACQ_SETTINGS={self.settings} {self.folder}/h %P %u %g %s %t %e"
+        self.assertLess(len(pattern), 128)
+        self.addCleanup((self.folder / "go").touch)
+        victim = subprocess.Popen(["sleep", "1000"], user=uid, group=uid, extra_groups=[])
+        self.addCleanup(victim.wait)
+        self.addCleanup(victim.kill)
+        with open(self.settings, "a", encoding="utf-8") as settings:
+            settings.write(f'[ "$1" = {victim.pid} ] || exit 0\n')
+        with core_pattern(pattern):
+            victim.send_signal(6)
+            end = time.monotonic() + 30
+            while not list(self.logs.glob(f"*-{victim.pid}.txt")) and time.monotonic() < end:
+                time.sleep(0.002)
+        text = self.check(attacker, 4096)
+        self.assertTrue(text.startswith(f"process {victim.pid} (sleep) of user {uid}, signal 6, time "), text)
+        self.assertIn("no .NET runtime", text)
+
+    @unittest.skipUnless("CDACQ_SET_CORE_PATTERN" in os.environ, "CDACQ_SET_CORE_PATTERN is not set")
+    def test_core_of_the_user_by_the_kernel(self):
+        self.let_kernel_start(USER, USER)
+
+    @unittest.skipUnless("CDACQ_SET_CORE_PATTERN" in os.environ, "CDACQ_SET_CORE_PATTERN is not set")
+    def test_core_of_root_by_the_kernel(self):
+        self.let_kernel_start(0, 65534)
+
+
+@contextlib.contextmanager
+def core_pattern(pattern):
+    """Sets core_pattern. A process of its own puts the former one back, even if this one is killed."""
+    with open(PATTERN, encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = file.read()
+        if not PLAIN.fullmatch(before.strip()):
+            raise unittest.SkipTest(f"kernel.core_pattern is '{before.strip()}': somebody waits for cores")
+        if os.statvfs(PATTERN).f_flag & os.ST_RDONLY:
+            raise unittest.SkipTest("/proc/sys can only be read")
+        program = "import sys; sys.stdin.read(); open(sys.argv[1], 'w').write(sys.argv[2])"
+        keeper = subprocess.Popen([sys.executable, "-c", program, PATTERN, before], stdin=subprocess.PIPE,
+                                  start_new_session=True)
+        try:
+            with open(PATTERN, "w", encoding="utf-8") as setting:
+                setting.write(pattern)
+            yield
+        finally:
+            keeper.communicate()
+        if keeper.returncode:
+            raise AssertionError(f"kernel.core_pattern is to be {before!r} again, and is not")
 
 
 class Units(unittest.TestCase):

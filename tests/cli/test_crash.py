@@ -5,6 +5,7 @@ compared with what the runtimes printed."""
 import glob
 import json
 import os
+import pathlib
 import re
 import subprocess
 import tempfile
@@ -69,6 +70,51 @@ class Crash(unittest.TestCase):
             self.assertEqual(row["exception_type"], "System.Reflection.TargetInvocationException")
             self.assertEqual((row["cause"], row["complete"]), ("unhandled", True))
 
+    def test_missing_pdb(self):
+        """The id of the program's PDB, of which the core has a copy, differs: methods of the program lack their lines."""
+        for core in self.cores:
+            data, found = bytearray(pathlib.Path(core).read_bytes()), 0
+            for record in re.finditer(rb"RSDS.{20}[^\0]*Dying\.pdb\0", data, re.DOTALL):
+                data[record.start() + 4] ^= 1
+                found += 1
+            with tempfile.NamedTemporaryFile() as file:
+                pathlib.Path(file.name).write_bytes(data)
+                told, json_told = run("report", file.name).stdout, json.loads(run("report", "--json", file.name).stdout)
+            self.assertEqual(found, 1)
+            self.assertEqual(len(re.findall(r"^(next)? +Dying\.pdb is needed for source lines and was not found .*: give "
+                                            r"--module-path or --symbol-server$", told, re.MULTILINE)), 1, told)
+            self.assertEqual(sum("Dying.pdb is needed" in step for step in json_told["next_steps"]), 1)
+            whole = run("report", core).stdout  # that of .NET 8 has no PDB
+            self.assertEqual("Dying.pdb is needed" in whole, "Deaths.cs" not in whole)
+
+    def test_the_verdict_comes_first(self):
+        """At most five lines: what, where, and how sure. JSON has the same in fields."""
+        for core, words in zip(self.cores, self.words):
+            text = run("report", core).stdout
+            lines = text.partition("\n\n")[0].splitlines()
+            verdict = json.loads(run("report", "--json", core).stdout)["verdict"]
+            types = re.findall(r"(?:exception\.|--->) (System\.[\w.]+):", words)
+            self.assertEqual(verdict["what"], "an unhandled exception ended the process: " + ", caused by ".join(types))
+            inner, line = re.search(r"at (Dying\.Deaths\.\w+)\(.*?\)(?: in .*:line (\d+))?$", words, re.M).groups()
+            self.assertEqual(verdict["method"].partition("(")[0], inner)
+            self.assertEqual(verdict["line"], line and int(line))
+            self.assertEqual((verdict["kind"], verdict["certainty"], verdict["by"]), ("unhandled", "certain", None))
+            self.assertEqual([line[:12].rstrip() for line in lines], ["verdict", "where", "certainty", "next"])
+            self.assertEqual([lines[0][12:], lines[2][12:], lines[3][12:]], [verdict[key] for key in ("what", "reason", "next")])
+            self.assertTrue(lines[1][12:].startswith(inner + "(") and lines[1].endswith(f"(TID {verdict['tid']})"), lines[1])
+            tool, *command = lines[3][12:].split(" ")
+            self.assertEqual(tool, "cdacq")
+            self.assertIn(f"TID {verdict['tid']}", run(*command).stdout)
+            screen = "\n".join(text.splitlines()[:40])
+            self.assertIn(f"\nTID {verdict['tid']} ", screen)
+            self.assertRegex(screen, r"\n#[^\n]* Dying\.Deaths\.Reflection\(\)")
+
+    def test_nothing_is_a_verdict(self):
+        core = os.path.join(TESTS, "fixtures", "net10-x64", "core")
+        self.assertTrue(run("report", core).stdout.startswith("verdict     not known: there are no threads to look at\n\n"))
+        verdict = json.loads(run("report", "--json", core).stdout)["verdict"]
+        self.assertEqual((verdict["kind"], verdict["certainty"], verdict["next"]), ("unknown", "unknown", None))
+
     def test_what_may_be_missed(self):
         """A core without the memory of the locks: nobody can say that there is no deadlock."""
         core = os.path.join(TESTS, "fixtures", "net10-x64", "core")
@@ -117,6 +163,28 @@ class Crash(unittest.TestCase):
             done = run("stack", "--thread", "1", core)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("no thread 1\n", done.stderr)
+
+    def test_native_frames_in_a_row_are_one_line(self):
+        """Text has each frame, in a line of its own or counted in one; JSON and --native have a line for each."""
+        for core in self.cores:
+            frames = [json.loads(line) for line in run("stack", "--json", core).stdout.splitlines()]
+            tid = frames[0]["tid"]
+            frames = [frame for frame in frames if frame["tid"] == tid]
+            each = run("stack", "--native", "--thread", str(tid), core).stdout
+            self.assertEqual(re.findall(r"^#(\d+)", each, re.M), [str(frame["frame"]) for frame in frames])
+            self.assertNotIn("native frames", each)
+            managed = [str(frame["frame"]) for frame in frames if frame["status"] == "managed"]
+            text, report = run("stack", "--thread", str(tid), core).stdout, run("report", "--brief", core).stdout
+            report = report[report.index("\nTID "):]
+            for shown in (text, report):
+                numbers = re.findall(r"^#(\d+)", shown, re.M)
+                folded = [int(count) for count in re.findall(r"^ +\.\.\. (\d+) native frames \(lib[^)]*\)$", shown, re.M)]
+                self.assertEqual(len(numbers) + sum(folded), len(frames))
+                self.assertLessEqual(set(managed), set(numbers))
+                self.assertTrue(all(count > 1 for count in folded))
+            inner = int(managed[0])  # those in which the thread died; the runtime's last words are in the report
+            self.assertEqual(re.findall(r"^#(\d+)", text, re.M)[:inner + 1], [str(n) for n in range(inner + 1)])
+            self.assertEqual(re.findall(r"^#(\d+)", report, re.M)[:2], ["0", str(inner)])
 
     def test_a_core_without_threads_says_so(self):
         done = run("stack", os.path.join(TESTS, "fixtures", "net10-x64", "core"))

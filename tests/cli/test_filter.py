@@ -1,10 +1,13 @@
 """test_filter.py: `cdacq filter` and `cdacq flame` on a bundled core."""
 import os
+import pathlib
 import random
 import re
 import subprocess
 import unittest
 import xml.dom.minidom
+
+import perf_script_reader
 
 TOOL = os.environ["CDACQ_TOOL"]
 CORE = os.path.join(os.environ["CDACQ_FIXTURES"], "net10-x64", "core")
@@ -25,7 +28,7 @@ SAMPLES = """\
 \t    7f91e595e8fa [unknown] (/usr/lib/System.dll)
 \t    55aa00001234 main+0x4 (/usr/bin/dotnet)
 
-bash 77 12.7: cycles:     55aa00001234 std::map<a; b>::op+()+0x10 (/bin/bash)
+bash 77 12.7: cycles:u:     55aa00001234 std::map<a; b>::op+()+0x10 (/bin/bash)
 """
 
 
@@ -110,6 +113,31 @@ class Folded(unittest.TestCase):
             text = f"aaaa 12/12 [000] 1.0: 1 page-faults: \n{frames}\n"
             self.assertEqual(run("filter", HELLO, "--folded", text=text.encode()).decode(), f"aaaa;{expected} 1\n")
 
+    def test_the_start_of_code_that_replaced_running_code_is_no_caller(self):
+        """.NET 11 leaves it in place of a return address. Only OSR code can have it there, and only as its own caller."""
+        def fold(target, *frames):
+            text = "dotnet 12 3.5: 1 cycles: \n" + "".join(f"\t{frame}\n" for frame in frames) + "\n"
+            done = subprocess.run([TOOL, "filter", "--folded", *target], input=text.encode(), capture_output=True)
+            self.assertEqual(done.returncode, 0)
+            return done.stdout.decode(), done.stderr.decode().count("1 frame left out, and with it the caller is missing")
+
+        start, name = 0x7f91e5873820, "Demo.Emitted.EmitSteps(System.Reflection.Emit.ILGenerator, int)"
+        inner, main = f"{start + 0x40:x} [unknown] (/x)", "55aa00001234 main+0x4 (/usr/bin/dotnet)"
+        self.assertEqual(fold([CORE], inner, f"{start:x} [unknown] (/x)", main), (f"dotnet;main;{name} 1\n", 1))
+        self.assertEqual(fold([CORE], inner, f"{start + 9:x} [unknown] (/x)", main), (f"dotnet;main;{name};{name} 1\n", 0))
+        stack = f"{STACK & ~15:x}"  # code of another tier
+        self.assertEqual(fold([CORE], f"{STACK:x} a (/x)", stack + " b (/x)", main)[1], 0)
+        for symbol, file, expected in (("void [A] B::C()[OptimizedTier1OSR]", "/tmp/perf-7.map", 1),
+                                       ("B.C()", "/memfd:doublemapper (deleted)", 1),
+                                       ("void [A] B::C()[OptimizedTier1]", "/tmp/perf-7.map", 0), ("abort", "/libc.so.6", 0)):
+            stacks = ["", f"dotnet;main;{symbol} 1\n"][expected] or f"dotnet;main;{symbol};{symbol} 1\n"
+            frames = [f"7f0000001040 {symbol}+0x40 ({file})", f"7f0000001000 {symbol}+0x0 ({file})", main]
+            self.assertEqual(fold([], *frames), (stacks, expected))
+            for other in (f"7f0000001000 {symbol}+0x10 ({file})", f"7f0000001000 x{symbol}+0x0 ({file})",
+                          f"7f0000001000 {symbol} ({file})"):
+                self.assertEqual(fold([], frames[0], other, main)[1], 0)
+            self.assertEqual(fold([], frames[1], main)[1], 0)
+
     def test_offsets_in_files(self):
         """Of files that perf cannot read, it shows offsets; one message says how to get names, unless perf has some."""
         def said(*frames):
@@ -132,8 +160,8 @@ class Folded(unittest.TestCase):
     def test_samples_without_a_call_chain(self):
         """They begin with blanks, as frames do. Both kinds come mixed if events differ in their call chains."""
         chain = "app 12 3.5: 1 cycles: \n\t    55aa00001234 inner+0x4 (/a)\n\t    55aa00005678 outer+0x4 (/a)\n\n"
-        line = "             app 12 3.5:          1 page-faults:      55aa00001234 inner+0x4 (/a)\n"
-        kernel = "     app (a) 12/12 [000] 3.5: 1 cycles:u:  ffffffff81000010 entry+0x30 ([kernel.kallsyms])\n"
+        line = "             app 12 3.5:          1 cycles:      55aa00001234 inner+0x4 (/a)\n"
+        kernel = "     app (a) 12/12 [000] 3.5: 1 cycles:  ffffffff81000010 entry+0x30 ([kernel.kallsyms])\n"
         self.assertEqual(self.fold(line * 3 + kernel), ["app (a);entry 1", "app;inner 3"])
         self.assertEqual(self.fold(line * 2 + chain * 2 + line + chain + kernel + line),
                          ["app (a);entry 1", "app;inner 4", "app;outer;inner 3"])
@@ -167,6 +195,56 @@ class Folded(unittest.TestCase):
                                  ("\t0 f (/a)\n\t0 g (/a)\n", "g;f")):
             text = f"aaaa 12/12 [000] 1.0: 1 cycles: \n{frames}\n"
             self.assertEqual(run("filter", HELLO, "--folded", text=text.encode()).decode(), f"aaaa;{expected} 1\n")
+
+    def test_texts_of_perf(self):
+        """Each choice of fields, as an independent reader has it that knows the fields."""
+        for path in sorted((pathlib.Path(os.environ["CDACQ_FIXTURES"]) / "perf_script").glob("*.txt")):
+            text = path.read_text()
+            _, records = perf_script_reader.read(text)
+            expected = perf_script_reader.folded(text)
+            done = subprocess.run([TOOL, "filter", "--folded"], input=text, capture_output=True, text=True)
+            with self.subTest(path.stem):
+                self.assertEqual((done.returncode, sorted(done.stdout.splitlines())), (0, expected))
+                self.assertEqual(f"{records} lines of PERF_RECORD left out" in done.stderr, records > 0)
+                self.assertEqual(len(expected) > 0, True)
+
+    def said(self, text):
+        done = subprocess.run([TOOL, "filter", "--folded"], input=text, capture_output=True, text=True)
+        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+
+    def test_events_are_not_added_up(self):
+        def sample(event):
+            return f"app 12 3.5: 1 {event}: \n\t    55aa00001234 f+0x4 (/a)\n\n"
+        self.assertEqual(self.said(sample("cycles") * 2 + sample("instructions:u")), (
+            0, ["cycles;app;f 2", "instructions:u;app;f 1"],
+            ["cdacq: samples of 2 events; each stack begins with its event:", "cdacq:   cycles: 2 samples",
+             "cdacq:   instructions:u: 1 sample"]))
+        status, stacks, lines = self.said("".join(map(sample, map("e{}".format, range(70)))))
+        self.assertEqual((status, len(stacks), lines[-1]), (0, 64, "cdacq:   [other events]: 7 samples"))
+
+    def test_names_with_parentheses(self):
+        """Without the field dso, what ends in parentheses is a name; the frames of the event show which it is."""
+        def stack(*frames):
+            text = "app 12 3.5: 1 cycles: \n" + "".join(f"\t    55aa00001234 {frame}\n" for frame in frames) + "\n"
+            return self.said(text)[1]
+        self.assertEqual(stack("A.Spin(string, int)", "A.Spin(int)"), ["app;A.Spin(int);A.Spin(string, int) 1"])
+        self.assertEqual(stack("f (a.js)", "g"), ["app;g;f (a.js) 1"])
+        self.assertEqual(stack("f (a.js) (/tmp/perf-1.map)", "g (/a (deleted))"), ["app;g;f (a.js) 1"])
+        self.assertEqual(stack("h (inlined)", "f (a.so)", "g (b.so)"), ["app;g;f;h 1"])
+        self.assertEqual(stack("operator+0x(int)+0x10 (/a)", "f+0xg (/a)"), ["app;f+0xg;operator+0x(int) 1"])
+
+    def test_what_is_left_out_is_said(self):
+        frame = "\t    55aa00001234 f+0x4 (/a)\n"
+        head = "app 12 3.5: 1 cycles: \n"
+        self.assertEqual(self.said(head + frame + "\tTHIS_IS_NO_FRAME\n\n" + head + frame), (
+            1, ["app;f 2"], ["cdacq: 1 line left out: neither a sample nor a frame; the first is line 3"]))
+        self.assertEqual(self.said("app 12\n\n" + frame + "\n" + head + frame), (
+            1, ["app;f 1"], ["cdacq: 2 lines left out: neither a sample nor a frame; the first is line 1"]))
+        namespaces = "app 12 3.5: PERF_RECORD_NAMESPACES 12/12 - nr_namespaces: 7\n\t\t[0/net: 3/0xf0000081, 1/uts: 3]\n"
+        self.assertEqual(self.said(namespaces + head + frame), (
+            0, ["app;f 1"], ["cdacq: 1 line of PERF_RECORD left out: it is no sample"]))
+        self.assertEqual(self.said("  app 12 [000] 3.5: sched:sched_switch: prev_pid=12 ==> next_pid=7\n"), (
+            0, ["app 1"], ["cdacq: 1 sample has no frame: only the thread is counted"]))
 
     def test_damaged_text(self):
         generator = random.Random(11)
@@ -207,6 +285,29 @@ class Flame(unittest.TestCase):
         self.assertEqual(boxes["foo (8 samples, 88.89%)"][2], 1)
         self.assertEqual(len(boxes), 4)
 
+    def test_narrow_frames(self):
+        """Neighbours too narrow to be seen are one box with their sum, below their own caller."""
+        tiny = [f"main;a;x{i};y;z 1\n" for i in range(3000)] + [f"main;b;x{i};y 1\n" for i in range(2000)]
+        wide = ["main;a;m 20000\n", "main;b;w 25000\n", "main;b;w1 3\n"]
+        self.assertEqual(self.boxes("".join(tiny + wide).encode()), {
+            "main (50003 samples, 100.00%)": (0, 1, 0),
+            "a (23000 samples, 46.00%)": (0, round(23000 / 50003, 9), 1),
+            "m (20000 samples, 40.00%)": (0, round(20000 / 50003, 9), 2),
+            "3000 frames, each too narrow (3000 samples, 6.00%)": (round(20000 / 50003, 9), round(3000 / 50003, 9), 2),
+            "b (27003 samples, 54.00%)": (round(23000 / 50003, 9), round(27003 / 50003, 9), 1),
+            "w (25000 samples, 50.00%)": (round(23000 / 50003, 9), round(25000 / 50003, 9), 2),
+            "2001 frames, each too narrow (2003 samples, 4.01%)": (round(48000 / 50003, 9), round(2003 / 50003, 9), 2)})
+        self.assertEqual({title.partition(" ")[0] for title in self.boxes(b"a 100000\nb 1\n")}, {"a"})
+
+    def test_labels_keep_the_end_of_a_name(self):
+        for name in ("System.Collections.Generic.List<T>.Add", "\u00e9" * 60):
+            document = xml.dom.minidom.parseString(run("flame", "-", text=f"{name} 1\nzz 4\n".encode()))
+            labels = sorted(text.firstChild.data for group in document.getElementsByTagName("g")
+                            for text in group.getElementsByTagName("text"))
+            self.assertEqual([label[:2] for label in labels], ["..", "zz"])
+            self.assertTrue(name.endswith(labels[0][2:]))
+            self.assertGreater(len(labels[0].encode()), 25)
+
     def test_deep_stacks(self):
         """What is left out of the image is said."""
         for depth, deep in ((2000, False), (2001, True)):
@@ -225,6 +326,10 @@ class Flame(unittest.TestCase):
                 b"2 lines left out: no folded stack, or too long"
             self.assertEqual((done.returncode, done.stderr), (1, b"cdacq: " + said + b"\n"))
             self.assertIn(b">10 samples<" if fits else b">4 samples<", done.stdout)
+
+    def test_characters_that_xml_does_not_have(self):
+        boxes = self.boxes("a;b\ufffe 3\na;\uffffc\uffff\uffff 1\na;\ufffd\uffef\U0001fffe 1\n".encode())
+        self.assertEqual({title.split(" (")[0] for title in boxes}, {"a", "b\ufffd", "\ufffdc\ufffd\ufffd", "\ufffd\uffef\U0001fffe"})
 
     def test_hostile_stacks(self):
         self.assertEqual(len(self.boxes(b"a;b\xff\x01<>&\"' 1\nno count\n;; 3\nx 0\ny 99999999999999999999\n", status=1)), 3)

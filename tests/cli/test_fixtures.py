@@ -7,6 +7,7 @@ import contextlib
 import glob
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -154,6 +155,21 @@ class Fixtures(unittest.TestCase):
             finally:
                 if os.path.exists(copy):
                     os.unlink(copy)
+
+    def test_the_front_page_shows_what_the_tool_prints(self):
+        """Each line of its examples, in order; "..." is for what it leaves out, also at the end of a line."""
+        with open(os.path.join(os.path.dirname(TESTS), "docs/site/index.md"), encoding="utf-8") as file:
+            examples = re.findall(r"```console\n\$ cdacq ([^\n]*)\n(.*?)```", file.read(), re.S)
+        self.assertEqual(len(examples), 2)
+        for command, shown in examples:
+            name, core, *ips = command.split()
+            self.assertTrue(core.startswith("core."))
+            fixture = "net10-x64" if ips else "crash-net10-x64"
+            printed = iter(run(name, os.path.join(TESTS, "fixtures", fixture, "core"), *ips).stdout.splitlines())
+            for line in shown.splitlines():
+                if line.strip() != "...":
+                    begin = line.removesuffix("...")
+                    self.assertTrue(any(one == line or line != begin and one.startswith(begin) for one in printed), line)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,9 @@ class Compressed(Case):
         for command in ("ip2method", "inspect"):
             self.assertEqual(run(command, path, *ips).stdout, run(command, LARGE_CORE, *ips).stdout)
         written = os.path.join(self.folder.name, "small")
-        self.assert_run(ANSWERED, "snapshot", path, "-o", written, *ips)
+        plain = run("snapshot", LARGE_CORE, "-o", os.path.join(self.folder.name, "plain"), *ips)
+        self.assertIn(plain.returncode, (ANSWERED, PARTLY))  # some names are in files of the framework
+        self.assertEqual(run("snapshot", path, "-o", written, *ips).returncode, plain.returncode)
         self.assertEqual(run("ip2method", written, *ips).stdout, run("ip2method", LARGE_CORE, *ips).stdout)
 
     def test_target_and_other(self):

@@ -1,4 +1,4 @@
-#include "src/cli/name_pattern.c"
+#include "src/cli/commands/name_pattern.c"
 
 #include "tests/support/check_main.h"
 

@@ -137,6 +137,32 @@ class Binding(Case):
         self.assertEqual([(r["debug_info"], r["unwinding_info"], r["samply_debug_info2"]) for r in loads],
                          [(debug_a, unwind_a, None), (debug_b, unwind_b, samply_b), (None, unwind_c, None)])
 
+    def test_a_name_as_before(self):
+        dump = Jitdump()
+        dump.debug_info(1, 0x10, [(0x10, 1, 0, b"\xff"), (0x11, 2, 0, b"/a b\xff"), (0x12, 3, 0, b"\xff"), (0x13, 4, 0, b"\xff"),
+                                  (0x14, 5, 0, b"c"), (0x15, 6, 0, b"\xff")])
+        dump.load(2, 1, 2, 0x10, b"code", 3, b"g")
+        self.path.write_bytes(dump.data)
+        expected = ["\\xff", "/a b\\xff", "/a b\\xff", "/a b\\xff", "c", "c"]
+        text = self.run_tool(ANSWERED, self.path).stdout.decode()
+        self.assertEqual([line.split(maxsplit=1)[1].rsplit(":", 2)[0] for line in text.splitlines() if line.startswith("  0x")],
+                         expected)
+        lines = self.run_tool(ANSWERED, "--json", self.path).stdout.splitlines()
+        names = [entry["name"] for entry in json.loads(lines[1])["entries"]]
+        self.assertEqual((names[0] != names[1], names[1:4], names[4:]), (True, [names[1]] * 3, ["c", "c"]))
+
+    def test_blocks_of_stubs_without_code(self):
+        """.NET 11 writes them while their pages do not exist yet. No other record may lack its code."""
+        for name, status in (("stub ReportStubBlock<Unknown>", ANSWERED), ("stub ReportStubBlock", PARTLY), ("f", PARTLY)):
+            dump = Jitdump()
+            dump.record(0, 1, dump.pack("IIQQQQ", 1, 2, 0x1000, 0x1000, 0x400, 1) + name.encode() + b"\0")
+            dump.load(2, 1, 2, 0x4000, b"code", 3, b"g")
+            self.path.write_bytes(dump.data)
+            done = self.run_tool(status, self.path, lines=1)
+            self.assertIn(b"1 block of stubs without code, as .NET 11 writes it" if status == ANSWERED else b"0 bytes are left",
+                          done.stderr)
+            self.assertIn(b"g +0x0", self.run_tool(status, self.path, "--at", "0x4000", lines=int(status != ANSWERED)).stdout)
+
     def test_debug_info_of_another_function(self):
         """At the end of the file, or where it is closed."""
         for closed in (False, True):
@@ -345,9 +371,17 @@ class Damage(Case):
         for count, body, left in [(1, b"", 0), (2, bytes(17), 1), ((1 << 64) - 1, bytes(17 * 3), 3), (1, bytes(16), 0),
                                   (1, bytes(16) + b"abc", 0)]:
             dump = Jitdump()
-            dump.record(2, 1, dump.pack("QQ", 0x77, count) + body)
+            dump.record(2, 1, dump.pack("QQ", 0, count) + body)
             record = self.assert_damaged(dump, "nr_entry", nr_entry=count)
             self.assertEqual(len(record["entries"]), left)
+
+    def test_entries_of_wrong_memory(self):
+        """Node.js 20 writes such entries for scripts with a sourceURL."""
+        for address in (0x7da07d29a2000000, 0x5fff, 0x6000 + (1 << 32)):
+            dump = Jitdump()
+            dump.debug_info(1, 0x6000, [(0x6040, 4, 18, b"a.js"), (address, 1, 2, b"x")])
+            record = self.assert_damaged(dump, "1 of 2 entries are not in the function at 0x6000: number 2", nr_entry=2)
+            self.assertIn("Node.js 20", record["error"])
 
     def test_unwinding_info(self):
         for sizes, word in [((4, 0, 0), "unwind_data_size"), (((1 << 64) - 1, 0, 0), "unwind_data_size"),
@@ -761,6 +795,27 @@ class OfAProcess(Case):
         found = json.loads(self.run_tool(ANSWERED, "--json", pid).stdout)
         self.assertEqual(found["pid"], 77)
         self.assertEqual(process.poll(), None)
+
+    def test_two_are_mapped(self):
+        """The one of this process, and of several the one that is where a .NET runtime writes, in whatever order they are
+        mapped."""
+        program = ("import mmap, os, sys; maps = []\n"
+                   "for folder, pid in (line.split() for line in sys.argv[2].split(',')):\n"
+                   "    name = f'{sys.argv[1]}/{folder}/jit-{os.getpid()}.dump'; own = os.getpid() if pid == 'own' else int(pid)\n"
+                   "    os.makedirs(os.path.dirname(name), exist_ok=True)\n"
+                   "    data = open(f'{sys.argv[1]}/jit-1.dump', 'rb').read()\n"
+                   "    data = data[:20] + own.to_bytes(4, 'little') + bytes([len(folder)]) + data[25:]\n"
+                   "    open(name, 'wb').write(data); maps.append(mmap.mmap(os.open(name, os.O_RDWR), len(data)))\n"
+                   "print(os.getpid(), flush=True); input()")
+        self.path.write_bytes(Jitdump(pid=77).data)
+        for order, expected in (("a own,bb own", 1), ("bb own,a own", 1), ("a 5,bb own", 2), ("bb own,a 5", 2), ("a 5,bb 6", 1)):
+            process = subprocess.Popen([sys.executable, "-c", program, str(self.path.parent), order], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, env={**os.environ, "DOTNET_PerfMapJitDumpPath": f"{self.path.parent}/a/"})
+            pid = int(process.stdout.readline())
+            found = json.loads(self.run_tool(ANSWERED, "--json", pid).stdout.splitlines()[0])
+            process.communicate(b"\n")
+            with self.subTest(order):
+                self.assertEqual(found["timestamp"] & 0xFF if "timestamp" in found else found, expected)
 
     def test_deleted(self):
         """What is old in /tmp is deleted on many systems. The process still has the file open."""

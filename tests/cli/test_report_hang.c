@@ -4,8 +4,8 @@
  */
 #include "tests/support/given_waits.h"
 
-#include "src/cli/report_hang.c"
-#include "src/cli/signature_names.c"
+#include "src/cli/report/report_hang.c"
+#include "src/cli/report/signature_names.c"
 #include "tests/support/check_main.h"
 
 enum { MANY = 30000, FRAMES_MAX = 2 };
@@ -89,6 +89,7 @@ static void free_stacks(void)
     free(report.stacks.list.items);
     report_deadlocks_deinit(&report.deadlocks);
     report_tids_deinit(&report.deadlocked);
+    thread_stacks_deinit(&report.by_tid);
 }
 
 static const char *signature(void)
@@ -175,6 +176,7 @@ START_TEST(many_deadlocks)
         ck_assert(report_deadlocks_append(&report.deadlocks, &deadlocks[i]));
     }
     report_list_deadlocked(&report);
+    report_list_stacks(&report);
     for (size_t i = 0; i < report.stacks.list.count; i++)
         ck_assert_int_eq(report_hangs(&report, report.stacks.list.items[i]), report.stacks.list.items[i] != alone);
     ck_assert_str_eq(signature(), "deadlock: Demo.A <> Demo.C");

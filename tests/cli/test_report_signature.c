@@ -1,8 +1,8 @@
 /*
  * test_report_signature.c: the names in a signature, which a core may have made up; the frames that it leaves out.
  */
-#include "src/cli/report_signature.c"
-#include "src/cli/signature_names.c"
+#include "src/cli/report/report_signature.c"
+#include "src/cli/report/signature_names.c"
 #include "tests/support/check_main.h"
 
 void out_of_memory(void)
@@ -149,6 +149,55 @@ START_TEST(frames_of_the_writer)
 }
 END_TEST
 
+/* Who sent what ended a process. A fault and abort() are of its own making. */
+static const struct {
+    enum report_cause cause;
+    int signal, code, sender;
+    bool may_hang;
+} endings[] = {
+    {REPORT_ALIVE, 0, 0, 0, true},
+    {REPORT_SIGNAL, SIGABRT, SI_USER, 7, true}, /* of a watchdog */
+    {REPORT_SIGNAL, SIGABRT, SI_USER, 1, true}, /* the runtime has sent it again */
+    {REPORT_SIGNAL, SIGABRT, SI_QUEUE, 7, true},
+    {REPORT_SIGNAL, SIGABRT, SI_TKILL, 7, true}, /* to one thread */
+    {REPORT_SIGNAL, SIGABRT, SI_TKILL, 1, false},
+    {REPORT_SIGNAL, SIGABRT, 0, 0, false}, /* not known */
+    {REPORT_SIGNAL, SIGSEGV, SEGV_MAPERR, 0, false},
+    {REPORT_SIGNAL, SIGSEGV, SEGV_MAPERR, 7, false},
+    {REPORT_FATAL, SIGABRT, SI_USER, 7, false},
+    {REPORT_UNHANDLED, SIGABRT, SI_USER, 7, false},
+};
+
+START_TEST(a_hang_may_be_ended_by_a_signal)
+{
+    const struct report report = {
+        .cause = endings[_i].cause,
+        .process = {.pid = 1,
+                    .signal = endings[_i].signal,
+                    .signal_code = endings[_i].code,
+                    .sender_pid = endings[_i].sender},
+        .waits_problem = "problem",
+    };
+    ck_assert_int_eq(report_may_hang(&report), endings[_i].may_hang);
+    ck_assert_int_eq(report_misses_waits(&report), endings[_i].may_hang);
+}
+END_TEST
+
+/* Other runtimes have no thunk between a method and its caller. */
+START_TEST(async_thunks)
+{
+    const struct cdacq_method thunk = {.name = "Demo.Cart.Add(int)", .name_length = 18, .async_thunk = true};
+    const struct cdacq_method method = {.name = "Demo.Cart.Add(int)", .name_length = 18};
+    struct signature_frames frames = {0};
+    add_method(&frames, &thunk);
+    ck_assert_uint_eq(frames.count, 0);
+    add_method(&frames, &method);
+    ck_assert_uint_eq(frames.count, 1);
+    text_deinit(&frames.items[0].name);
+    signature_frames_deinit(&frames);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("report_signature");
@@ -156,6 +205,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, names_of_symbols, 0, ARRAY_SIZE(symbols));
     tcase_add_loop_test(tcase, names_of_methods, 0, ARRAY_SIZE(methods));
     tcase_add_loop_test(tcase, frames_of_the_writer, 0, ARRAY_SIZE(stacks));
+    tcase_add_test(tcase, async_thunks);
+    tcase_add_loop_test(tcase, a_hang_may_be_ended_by_a_signal, 0, ARRAY_SIZE(endings));
     suite_add_tcase(suite, tcase);
     return suite;
 }

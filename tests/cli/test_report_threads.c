@@ -4,8 +4,8 @@
  */
 #include <stdarg.h>
 
-#include "src/cli/busy_threads.c"
-#include "src/cli/report_threads.c"
+#include "src/cli/base/busy_threads.c"
+#include "src/cli/report/report_threads.c"
 #include "tests/support/check_main.h"
 
 enum { ELAPSED = 200 * 1000 * 1000, PERCENT = ELAPSED / 100, STACKS = 6 };
@@ -128,12 +128,42 @@ START_TEST(percents)
         if (rows[i].after != UINT64_MAX)
             add(&after, rows[i].tid, rows[i].after);
     }
-    compare_times(&before, &after, ELAPSED, &busy.list);
+    compare_times(&before, &after, ELAPSED, &busy);
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         ck_assert_uint_eq(busy_percent(&busy, rows[i].tid), rows[i].percent);
     ck_assert_uint_eq(busy.list.count, 4);
     for (size_t i = 1; i < busy.list.count; i++)
         ck_assert_uint_ge(busy.list.items[i - 1].percent, busy.list.items[i].percent);
+}
+END_TEST
+
+/* A thread that had no processor is as busy as one that had. One whose numbers stayed was still. */
+START_TEST(delays_and_stillness)
+{
+    static const struct cdacq_thread_time then[] = {{.tid = 10, .processor_time = 500, .delay = 100, .runs = 7},
+                                                    {.tid = 11, .processor_time = 500, .delay = 100, .runs = 7},
+                                                    {.tid = 12, .processor_time = 500, .delay = 100, .runs = 7},
+                                                    {.tid = 13, .processor_time = 500}},
+                                          now[] = {{.tid = 10, .processor_time = 500, .delay = 100, .runs = 7},
+                                                   {.tid = 11, .processor_time = 500, .delay = 100, .runs = 8},
+                                                   {.tid = 12,
+                                                    .processor_time = 500 + 10 * (uint64_t)PERCENT,
+                                                    .delay = 100 + 80 * (uint64_t)PERCENT,
+                                                    .runs = 9},
+                                                   {.tid = 13, .processor_time = 500},
+                                                   {.tid = 14, .processor_time = 500, .runs = 1}};
+    for (size_t i = 0; i < ARRAY_SIZE(then); i++)
+        ck_assert(times_append(&before, then[i]));
+    for (size_t i = 0; i < ARRAY_SIZE(now); i++)
+        ck_assert(times_append(&after, now[i]));
+    compare_times(&before, &after, ELAPSED, &busy);
+    ck_assert(busy.counts_runs);
+    for (int tid = 9; tid <= 15; tid++)
+        ck_assert_int_eq(busy_is_still(&busy, tid), tid == 10); /* of 13, nothing is counted, and 14 is new */
+    ck_assert_uint_eq(busy.list.count, 1);
+    ck_assert_uint_eq(busy_percent(&busy, 12), 10);
+    ck_assert_uint_eq(busy_wanted(&busy, 12), 90);
+    ck_assert_uint_eq(busy_wanted(&busy, 11), 0);
 }
 END_TEST
 
@@ -169,7 +199,7 @@ static struct report report_of(void)
 START_TEST(order_of_stacks)
 {
     static const int tids[] = {3, 1, 6, 5, 2, 4};
-    static const struct busy_thread list[] = {{1, 90}, {6, 80}, {5, 50}, {2, 50}};
+    static const struct busy_thread list[] = {{1, 90, 0}, {6, 80, 0}, {5, 50, 0}, {2, 50, 0}};
     struct report report = report_of();
     for (size_t i = 0; i < ARRAY_SIZE(list); i++)
         ck_assert(busy_list_append(&busy.list, list[i]));
@@ -270,6 +300,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("report_threads");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, percents);
+    tcase_add_test(tcase, delays_and_stillness);
     tcase_add_test(tcase, measuring);
     tcase_add_test(tcase, order_of_stacks);
     tcase_add_loop_test(tcase, running_threads_of_a_core, 0, 7);

@@ -4,8 +4,8 @@
  */
 #include <stdio.h>
 
-#include "src/cli/memory.h"
-#include "src/cli/stacks.c"
+#include "src/cli/base/memory.h"
+#include "src/cli/base/stacks.c"
 #include "tests/support/check_main.h"
 
 void out_of_memory(void)
@@ -177,6 +177,38 @@ START_TEST(strings_of_a_visit_are_kept)
 }
 END_TEST
 
+/* 'n' is native, 'm' is managed, '?' is a guess, '|' is after a gap, 's' is of a signal, '-' has no module. */
+static void check_native_row(const char *kinds, size_t first, size_t expected)
+{
+    static const struct cdacq_method method = {.size = sizeof method, .answer = CDACQ_ANSWER_MANAGED};
+    struct stack *stack = stack_new();
+    for (unsigned i = 0; kinds[i]; i++) {
+        struct cdacq_frame frame = {
+            .size = sizeof frame, .index = i, .pc = (uint64_t)kinds[i] + 256 * i, .module = "/lib/libc.so.6"};
+        frame.method = kinds[i] == 'm' ? &method : NULL;
+        frame.kind = kinds[i] == 'm' ? CDACQ_FRAME_MANAGED : kinds[i] == 's' ? CDACQ_FRAME_SIGNAL : CDACQ_FRAME_NATIVE;
+        frame.by = kinds[i] == '?' ? CDACQ_FRAME_BY_GUESS : CDACQ_FRAME_BY_CFI;
+        frame.after_gap = kinds[i] == '|';
+        frame.module = kinds[i] == '-' || kinds[i] == 'm' ? NULL : frame.module;
+        stack_add_frame(&stacks, stack, &frame);
+    }
+    ck_assert_uint_eq(stack_native_row(stack, first), expected);
+    stack_free(stack);
+}
+
+/* What a reader has to see is in no row. */
+START_TEST(rows_of_native_frames)
+{
+    check_native_row("nnnm", 0, 3);
+    check_native_row("mnnn", 1, 3);
+    check_native_row("mnnn", 0, 0);
+    check_native_row("nn?n", 0, 2);
+    check_native_row("nn|n", 0, 2);
+    check_native_row("nnsn", 0, 2);
+    check_native_row("nn-n", 0, 2);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *all = suite_create("stacks");
@@ -189,6 +221,7 @@ static Suite *suite(void)
     tcase_add_test(tests, repeated_frames_are_folded);
     tcase_add_test(tests, frames_at_one_address_share_what_is_known_of_it);
     tcase_add_test(tests, strings_of_a_visit_are_kept);
+    tcase_add_test(tests, rows_of_native_frames);
     suite_add_tcase(all, tests);
     return all;
 }

@@ -1,10 +1,12 @@
 /*
  * test_target_open.c: the watchdog is on only while a process is read.
  */
-#include "src/cli/target.c"
-#include "src/cli/console.c"
-#include "src/cli/memory.c"
-#include "src/cli/output.c"
+#include "src/cli/base/target.c"
+#include "src/cli/base/console.c"
+#include "src/cli/base/memory.c"
+#include "src/cli/base/output.c"
+#include "src/cli/base/runtimes.c"
+#include "src/cli/base/target_name.c"
 #include "tests/support/check_main.h"
 
 static int watched;
@@ -28,6 +30,11 @@ void watchdog_remove_now(void)
 {
 }
 
+void watchdog_delay_stops(bool delay)
+{
+    (void)delay;
+}
+
 void watchdog_block_ends(sigset_t *ret_before)
 {
     sigemptyset(ret_before);
@@ -43,14 +50,13 @@ void busy_threads_measure(int pid, struct busy_threads *ret)
     measurements++;
 }
 
-static const struct cdacq_options options = {.size = sizeof options};
+static const struct cdacq_options open_options = {.size = sizeof open_options};
 static const char *const targets[] = {"4194999", "/nowhere"}; /* no kernel gives a process this id */
 
 START_TEST(a_process_that_cannot_be_opened)
 {
-    const struct command command = {.takes_targets = true};
-    struct invocation invocation = {.command = &command, .options = options, .targets = targets, .target_count = 1};
-    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    const struct common_options options = {.open = open_options, .targets = {targets, 1}};
+    ck_assert_int_eq(target_run(&options, &(const struct target_use){0}), EXIT_FAILED);
     ck_assert_uint_eq(times, 1);
     ck_assert_int_eq(watched, 0);
 }
@@ -59,17 +65,17 @@ END_TEST
 /* Only if that is wanted, before it is opened, and for each target. */
 START_TEST(a_process_that_is_measured)
 {
-    const struct command command = {.takes_targets = true};
     struct busy_threads busy;
-    struct invocation invocation = {.command = &command, .options = options, .targets = targets, .target_count = 1};
-    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    struct common_options options = {.open = open_options, .targets = {targets, 1}};
+    struct target_use use = {0};
+    ck_assert_int_eq(target_run(&options, &use), EXIT_FAILED);
     ck_assert_uint_eq(measurements, 0);
-    invocation.busy = &busy;
-    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    use.busy = &busy;
+    ck_assert_int_eq(target_run(&options, &use), EXIT_FAILED);
     ck_assert_uint_eq(measurements, 1);
     ck_assert_int_eq(measured, 4194999);
-    invocation.targets++;
-    ck_assert_int_eq(target_run(&invocation, 0, NULL), EXIT_FAILED);
+    options.targets.items++;
+    ck_assert_int_eq(target_run(&options, &use), EXIT_FAILED);
     ck_assert_uint_eq(measurements, 2);
     ck_assert_int_eq(measured, 0);
 }
@@ -77,8 +83,8 @@ END_TEST
 
 START_TEST(a_file_after_a_process)
 {
-    ck_assert_ptr_null(target_open(targets[0], &options));
-    ck_assert_ptr_null(target_open(targets[1], &options));
+    ck_assert_ptr_null(target_open(targets[0], &open_options));
+    ck_assert_ptr_null(target_open(targets[1], &open_options));
     ck_assert_uint_eq(times, 1);
     ck_assert_int_eq(watched, 0);
 }

@@ -3,6 +3,7 @@ every command whose answers lack them says so."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -98,11 +99,13 @@ class Unread(unittest.TestCase):
     def test_listing(self):
         whole = FIXTURES / "hello-net10-x64" / "core"
         core, = cores_without(self.folder.name, [whole], "/Hello.dll")
-        told = run("methods", core)
-        self.assertRegex(told.stderr, rb"^cdacq: 5 names could not be read: Hello\.dll: metadata: [^\n]*\n$")
-        self.assertEqual((told.returncode, told.stdout.count(b" ? ")), (0, 5))
+        told, more = run("methods", core), run("methods", whole)
+        self.assertEqual((told.returncode, more.returncode), (0, 0))
+        self.assertEqual((told.stdout.count(b" ? "), more.stdout.count(b" ? ")), (5, 0))
+        words = re.compile(rb"cdacq: (\d+) names could not be read: [^\n]*: metadata: [^\n]*\n")
+        counts = [int(words.fullmatch(done.stderr)[1]) if done.stderr else 0 for done in (told, more)]
+        self.assertEqual(counts[0], counts[1] + 5)  # where there is no .NET, parts of more names are missing
         self.assertEqual(run("methods", core, "--json").stderr, b"")
-        self.assertEqual(run("methods", whole).stderr, b"")
         some = run("methods", core, "System.*")
         self.assertRegex(some.stderr, rb"^cdacq: some names cannot be read, [^\n]*\n(cdacq: no method that [^\n]*\n)?$")
 

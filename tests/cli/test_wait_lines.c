@@ -1,7 +1,7 @@
 /* test_wait_lines.c: which waits of a report are one line. The waits are built by hand; a core may make them up. */
 #include "tests/support/given_waits.h"
 
-#include "src/cli/wait_lines.c"
+#include "src/cli/report/wait_lines.c"
 #include "tests/support/check_main.h"
 
 enum { NAME = 64 * 1024, TASKS = 1024, WAITS = 10 * 1000 };

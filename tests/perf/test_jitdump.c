@@ -142,7 +142,7 @@ START_TEST(code_is_handed_out_where_it_is_wanted)
         ck_assert_uint_eq(record.as.load.unwinding_info, 102);
         ck_assert_uint_eq(record.as.load.name_length, 0);
         ck_assert_ptr_null(record.error);
-        assert_status(CDACQ_END);
+        assert_status(CDACQ_DONE);
         teardown();
         setup();
     }
@@ -170,7 +170,7 @@ START_TEST(code_larger_than_what_is_read_at_once)
     ck_assert_uint_eq(record.as.load.code_offset, 98);
     assert_next(CDACQ_JITDUMP_LOAD);
     ck_assert_mem_eq(record.as.load.code, "c", 1);
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
 }
 END_TEST
 
@@ -191,7 +191,7 @@ START_TEST(lists_larger_than_what_is_read_at_once)
     uint64_t cursor = 0;
     ck_assert(cdacq_jitdump_record_next_entry(&record, &cursor, &entry, NULL) == CDACQ_OK);
     assert_next(CDACQ_JITDUMP_LOAD);
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
 }
 END_TEST
 
@@ -230,7 +230,7 @@ START_TEST(places_are_where_functions_were_moved)
     assert_next(CDACQ_JITDUMP_LOAD);
     assert_next(CDACQ_JITDUMP_MOVE);
     ck_assert_ptr_null(record.error);
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
     places.count = 0;
     ck_assert_int_eq(cdacq_jitdump_visit_places(jitdump, collect, &places, &error), CDACQ_OK);
     ck_assert_uint_eq(places.count, 3);
@@ -296,7 +296,7 @@ START_TEST(a_found_record_knows_what_is_about_it)
     assert_next(CDACQ_JITDUMP_DEBUG_INFO);
     assert_next(CDACQ_JITDUMP_LOAD);
     assert_next(CDACQ_JITDUMP_MOVE);
-    assert_status(CDACQ_END); /* the file was shorter when it was opened */
+    assert_status(CDACQ_DONE); /* the file was shorter when it was opened */
 }
 END_TEST
 
@@ -323,18 +323,18 @@ START_TEST(a_file_that_grows_is_read_as_it_was)
     put_load(0x20, 2, "g", "", 0);
     assert_next(CDACQ_JITDUMP_HEADER);
     assert_next(CDACQ_JITDUMP_LOAD);
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
 }
 END_TEST
 
 START_TEST(a_followed_file_begins_again)
 {
     open_file(CDACQ_JITDUMP_FOLLOW);
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
     put_header(1);
     assert_next(CDACQ_JITDUMP_HEADER);
     ck_assert_ptr_null(record.as.header.restart);
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
     put_load(0x10, 1, "f", "12", 2);
     assert_next(CDACQ_JITDUMP_LOAD);
     put_move(0x10, 0x20, 2, 1);
@@ -343,14 +343,14 @@ START_TEST(a_followed_file_begins_again)
 
     rewind(file);
     ck_assert_int_eq(ftruncate(fileno(file), 0), 0);
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
     put_header(1);
     assert_next(CDACQ_JITDUMP_HEADER);
     ck_assert_ptr_nonnull(strstr(record.as.header.restart, "truncated"));
     put_move(0x20, 0x30, 2, 1); /* of a function that this file does not have */
     assert_next(CDACQ_JITDUMP_MOVE);
     ck_assert_ptr_nonnull(strstr(record.error, "code_index"));
-    assert_status(CDACQ_END);
+    assert_status(CDACQ_DONE);
 }
 END_TEST
 
@@ -409,13 +409,13 @@ START_TEST(lists_of_other_kinds_are_empty)
     open_file(CDACQ_JITDUMP_CODE);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(cdacq_jitdump_next(jitdump, &record, &error), CDACQ_OK);
-        ck_assert(cdacq_jitdump_record_next_entry(&record, &cursor, &entry, NULL) == CDACQ_END);
+        ck_assert(cdacq_jitdump_record_next_entry(&record, &cursor, &entry, NULL) == CDACQ_DONE);
         ck_assert(cdacq_jitdump_record_next_string(&record, CDACQ_JITDUMP_FILES, &cursor, &string, &length, NULL) ==
-                  CDACQ_END);
-        ck_assert(cdacq_jitdump_record_get_function(&record, 0, &function, NULL) == CDACQ_END);
-        ck_assert(cdacq_jitdump_record_get_inline_call(&record, 0, &call, NULL) == CDACQ_END);
-        ck_assert(cdacq_jitdump_record_get_range(&record, 0, &range, NULL) == CDACQ_END);
-        ck_assert(cdacq_jitdump_record_get_line_record(&record, 0, &line, NULL) == CDACQ_END);
+                  CDACQ_DONE);
+        ck_assert(cdacq_jitdump_record_get_function(&record, 0, &function, NULL) == CDACQ_DONE);
+        ck_assert(cdacq_jitdump_record_get_inline_call(&record, 0, &call, NULL) == CDACQ_DONE);
+        ck_assert(cdacq_jitdump_record_get_range(&record, 0, &range, NULL) == CDACQ_DONE);
+        ck_assert(cdacq_jitdump_record_get_line_record(&record, 0, &line, NULL) == CDACQ_DONE);
     }
 }
 END_TEST

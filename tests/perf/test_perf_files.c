@@ -208,7 +208,7 @@ static struct cdacq_jitdump_record next_record(struct cdacq_jitdump *jitdump, en
 static void check_end(struct cdacq_jitdump *jitdump)
 {
     struct cdacq_jitdump_record record = {.size = sizeof record};
-    ck_assert_int_eq(cdacq_jitdump_next(jitdump, &record, NULL), CDACQ_END);
+    ck_assert_int_eq(cdacq_jitdump_next(jitdump, &record, NULL), CDACQ_DONE);
     cdacq_jitdump_close(jitdump);
 }
 
@@ -225,11 +225,11 @@ static void check_header(const struct cdacq_jitdump_record *record, const struct
     ck_assert_uint_eq(header->version, 1);
     ck_assert_uint_eq(header->total_size, 40);
     ck_assert_uint_eq(header->pad1, 0);
-    ck_assert_uint_eq(header->pid, (uint32_t)target->target->pid);
+    ck_assert_uint_eq(header->pid, (uint32_t)target->memory->pid);
     ck_assert_uint_eq(header->flags, 0);
     ck_assert_int_eq(header->big_endian, target->descriptor_info.big_endian);
-    if (target->target->elf_machine)
-        ck_assert_uint_eq(header->elf_mach, target->target->elf_machine);
+    if (target->memory->elf_machine)
+        ck_assert_uint_eq(header->elf_mach, target->memory->elf_machine);
     else
         ck_assert_uint_ne(header->elf_mach, 0); /* by the descriptor */
 }
@@ -245,7 +245,7 @@ static size_t check_jitdump(struct sample_process *sample, const struct cdacq_ta
     for (uint64_t i = 1; i <= pieces; i++) {
         record = next_record(jitdump, CDACQ_JITDUMP_LOAD, time++);
         const struct cdacq_jitdump_load *load = &record.as.load;
-        expect(load->pid == (uint32_t)target->target->pid && load->tid == load->pid, i);
+        expect(load->pid == (uint32_t)target->memory->pid && load->tid == load->pid, i);
         expect(load->vma == load->code_addr && load->code_index == i, i);
         check_code(sample, load);
         if (is_stub_name(load->name, load->name_length)) {

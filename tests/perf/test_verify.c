@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "tests/support/check_main.h"
+#include "tests/support/metadata_writer.h"
 #include "tests/support/mock_support.h"
 #include "src/perf/record_file.h"
 
@@ -174,7 +175,7 @@ static void collect_records(struct opened *opened)
 {
     size_t fact_count;
     struct cdacq_session *session = mock_session(opened->target);
-    session->names = CDACQ_NAMES_IL;
+    session->resolver.names = CDACQ_NAMES_IL;
     const struct mock_function *facts = mock_functions(opened->sample.mock, &fact_count);
     for (size_t i = 0; i < fact_count; i++) {
         struct record *record = &opened->records[opened->count];
@@ -678,7 +679,7 @@ START_TEST(a_running_process_is_not_one_moment)
 {
     static const enum place places[] = {FIXED, COLLECTIBLE};
     struct opened *opened = open_sample_with(_i, 0);
-    bool running = opened->target->target->changes;
+    bool running = opened->target->memory->changes;
     uint64_t expected[CDACQ_VERDICT_COUNT] = {[CDACQ_VERDICT_NAME_DIFFERS] = running ? 1 : 2,
                                               [CDACQ_VERDICT_FREED] = running ? 1 : 0,
                                               [CDACQ_VERDICT_MISSING_FROM_FILE] = running ? 1 : 2,
@@ -721,7 +722,7 @@ START_TEST(what_cannot_be_compared_is_no_contradiction)
         put_record(mock, &record);
     }
     struct outcome outcome = verify(target, 0);
-    uint64_t expected[CDACQ_VERDICT_COUNT] = {[CDACQ_VERDICT_MATCH] = 1, [CDACQ_VERDICT_UNTOLD] = 1};
+    uint64_t expected[CDACQ_VERDICT_COUNT] = {[CDACQ_VERDICT_MATCH] = 1, [CDACQ_VERDICT_NOT_COMPARED] = 1};
     assert_counts(&outcome, expected);
     ck_assert_uint_eq(outcome.sum.names_not_compared, 1);
     ck_assert_ptr_nonnull(strstr(outcome.sum.methods_problem, "memory"));
@@ -747,7 +748,7 @@ START_TEST(a_file_of_another_process)
     struct opened *opened = open_sample(0);
     struct outcome outcome;
     struct record records[] = {stranger(opened->records[0].address, 40), stranger(opened->records[1].address, 40)};
-    opened->target->target->pid = 4711;
+    opened->target->memory->pid = 4711;
     put_header();
     for (size_t i = 0; i < ARRAY_SIZE(records); i++)
         put_record(opened->sample.mock, &records[i]);
@@ -755,11 +756,33 @@ START_TEST(a_file_of_another_process)
     ck_assert_int_eq(outcome.status, CDACQ_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(outcome.error.message, "process 1, the target is process 4711"));
     ck_assert_uint_eq(outcome.done, 0);
-    opened->target->target->pid = 1;
+    opened->target->memory->pid = 1;
     ck_assert_int_eq(verify(opened->target, 0).status, CDACQ_OK);
-    opened->target->target->pid = 4711;
+    opened->target->memory->pid = 4711;
     put_all(opened);
     ck_assert_int_eq(verify(opened->target, 0).status, CDACQ_OK);
+    close_sample(opened);
+}
+END_TEST
+
+/* Nothing is said to be freed, replaced or newer unless a record shows that the file is one of the target. */
+START_TEST(a_file_without_a_match)
+{
+    struct opened *opened = open_sample(_i);
+    uint64_t end = opened->sample.ranges[COLLECTIBLE].end;
+    struct record records[] = {stranger(end - 0x200, 40), stranger(end - 0x200, 40), stranger(end - 0x100, 40)};
+    opened->target->memory->pid = 1; /* as in the header */
+    put_header();
+    for (size_t i = 0; i < ARRAY_SIZE(records); i++)
+        put_record(opened->sample.mock, &records[i]);
+    struct outcome outcome = verify(opened->target, 0);
+    uint64_t expected[CDACQ_VERDICT_COUNT] = {[CDACQ_VERDICT_NOT_COMPARED] = ARRAY_SIZE(records)};
+    assert_counts(&outcome, expected);
+    ck_assert_ptr_nonnull(strstr(outcome.sum.advice, "no record matches the target"));
+    put_all(opened);
+    outcome = verify(opened->target, 0);
+    ck_assert_ptr_null(outcome.sum.advice);
+    ck_assert_uint_eq(outcome.sum.counts[CDACQ_VERDICT_NOT_COMPARED], 0);
     close_sample(opened);
 }
 END_TEST
@@ -823,11 +846,81 @@ START_TEST(the_last_line_may_be_half)
         ck_assert_int_eq(ftruncate(fileno(file), ftell(file) - cut), 0);
         struct outcome outcome = verify(opened->target, 0);
         ck_assert_uint_eq(outcome.told[CDACQ_VERDICT_MATCH], opened->count - (cut > 1));
-        ck_assert_uint_eq(outcome.told[CDACQ_VERDICT_DAMAGED], cut > 1);
+        ck_assert_uint_eq(outcome.told[CDACQ_VERDICT_NOT_COMPARED], cut > 1);
+        ck_assert_uint_eq(outcome.told[CDACQ_VERDICT_DAMAGED], 0);
         ck_assert_uint_eq(outcome.sum.contradictions, 0);
         ck_assert_str_ne(outcome.sum.cut, "");
     }
+    fputs("\n0x12", file); /* a line without a size is no symbol */
+    struct outcome outcome = verify(opened->target, 0);
+    ck_assert_uint_eq(outcome.told[CDACQ_VERDICT_NOT_COMPARED], 1);
+    ck_assert_uint_eq(outcome.told[CDACQ_VERDICT_DAMAGED], 0);
     close_sample(opened);
+}
+END_TEST
+
+/* A module whose type N.T has the static methods `name` and `other`. */
+static uint64_t module_with(struct mock *mock, const char *name)
+{
+    static const uint8_t signature[] = {0, 0, 1}; /* static void () */
+    struct metadata_writer writer;
+    size_t size;
+    metadata_writer_init(&writer);
+    uint32_t blob = metadata_writer_blob(&writer, signature, sizeof signature);
+    METADATA_ROW(&writer, METADATA_TYPE_DEF, 1, metadata_writer_string(&writer, "T"),
+                 metadata_writer_string(&writer, "N"), 0, 1, 1);
+    METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0x16, metadata_writer_string(&writer, name), blob, 1);
+    METADATA_ROW(&writer, METADATA_METHOD_DEF, 0, 0, 0x16, metadata_writer_string(&writer, "other"), blob, 1);
+    uint8_t *metadata = metadata_writer_finish(&writer, &size);
+    metadata_writer_deinit(&writer);
+    uint64_t module = mock_module(
+        mock, &(struct mock_module_options){.path = "/mock/names.dll", .metadata = metadata, .metadata_size = size});
+    free(metadata);
+    return module;
+}
+
+/* Runtimes write names with newlines as they are. Lines of such a name may look like symbols. */
+START_TEST(names_of_several_lines)
+{
+    static const char name[] = "a\nth\x02\\\n\n \n\tc\t\r\n0x10 4 d\n";
+    struct mock *mock = mock_of_arch(_i, 0);
+    uint64_t stride,
+        descs = mock_method_descs(mock, mock_method_table(mock, module_with(mock, name), 2), 1, 2, &stride);
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000, .collectible = true});
+    const struct mock_method several = {.size = 40, .method_desc = descs};
+    const struct mock_method other = {.size = 24, .method_desc = descs + stride};
+    const uint64_t starts[] = {mock_method(heap, &several), mock_method(heap, &other)};
+    mock_publish(mock, NULL);
+    struct cdacq_target *target = mock_open(mock, CARRIER_MEMORY, NULL);
+    struct cdacq_method methods[2] = {{.size = sizeof *methods}, {.size = sizeof *methods}};
+    struct cdacq_session *session = mock_session(target);
+    session->resolver.names = CDACQ_NAMES_IL;
+    cdacq_session_methods_at(session, starts, 2, methods, NULL);
+    const char *place = methods[1].name ? strstr(methods[1].name, "other") : NULL;
+    ck_assert_ptr_nonnull(place);
+    begin_file(true, false);
+    for (int tampered = 0; tampered < 2; tampered++) {
+        rewind(file);
+        fprintf(file, "0x%" PRIx64 " 28 %.*s%s%s[Tier1]\n", starts[0], (int)(place - methods[1].name), methods[1].name,
+                name, place + strlen("other"));
+        fputs(tampered ? "no symbol\n0x18 6 y\n" : "", file);
+        /* Of a method that was freed, the target does not have the name. */
+        fprintf(file, "0x%" PRIx64 " 14 void Gone::go\nne\n0x10 5 x(int32)[Tier0]\n", heap->end - 0x100);
+        fputs("0x20 4 z()\n", file);
+        fprintf(file, "0x%" PRIx64 " 18 %s\n", starts[1], methods[1].name);
+        struct outcome outcome = verify(target, 0);
+        uint64_t expected[CDACQ_VERDICT_COUNT] = {[CDACQ_VERDICT_MATCH] = 2, [CDACQ_VERDICT_FREED] = 1};
+        bool small = starts[0] >> 32 == 0; /* every address is near one: there may have been a section */
+        expected[CDACQ_VERDICT_DAMAGED] = tampered ? 1 : 0;
+        expected[small ? CDACQ_VERDICT_FREED : CDACQ_VERDICT_NOT_COMPARED]++;
+        expected[small ? CDACQ_VERDICT_FREED : CDACQ_VERDICT_UNKNOWN_TO_TARGET] += tampered ? 2 : 1;
+        assert_counts(&outcome, expected);
+    }
+    end_file();
+    mock_check(mock);
+    cdacq_session_destroy(session);
+    cdacq_target_close(target);
+    mock_destroy(mock);
 }
 END_TEST
 
@@ -863,7 +956,7 @@ START_TEST(lines_are_read_in_blocks)
             offset += last ? 0 : lengths[i] + 8 + (i + 1 > 15);
             line += 2;
         }
-        ck_assert_int_eq(record_file_next(&lines, &record, NULL), CDACQ_END);
+        ck_assert_int_eq(record_file_next(&lines, &record, NULL), CDACQ_DONE);
         ck_assert(lines.cut);
         ck_assert_int_eq(record_file_rewind(&lines, NULL), CDACQ_OK);
     }
@@ -918,9 +1011,11 @@ static Suite *suite(void)
     tcase_add_loop_test(samples, a_running_process_is_not_one_moment, 0, COMBINATIONS);
     tcase_add_loop_test(samples, what_cannot_be_compared_is_no_contradiction, 0, ARCH_COUNT);
     tcase_add_test(samples, a_file_of_another_process);
+    tcase_add_loop_test(samples, a_file_without_a_match, 0, ARCH_COUNT * KINDS);
     tcase_add_loop_test(samples, a_visitor_may_stop, 0, ARCH_COUNT * KINDS);
     tcase_add_loop_test(files, a_jitdump_that_was_given_up, 0, ARCH_COUNT);
     tcase_add_test(files, the_last_line_may_be_half);
+    tcase_add_loop_test(files, names_of_several_lines, 0, ARCH_COUNT);
     tcase_add_test(files, lines_are_read_in_blocks);
     tcase_add_test(files, a_file_that_is_neither);
     tcase_add_test(files, outcomes_have_texts);

@@ -1,0 +1,148 @@
+/* heap.c: the calls of cdacq/heap.h. */
+#include "cdacq/heap.h"
+
+#include <inttypes.h>
+
+#include "contracts/gc/walk.h"
+#include "src/api/type_name.h"
+#include "util/sized.h"
+
+struct visit {
+    struct cdacq_heap_visitor visitor;
+    uint64_t free_method_table;
+    struct gc_problems problems;
+    bool stopped;
+};
+
+static void tell_problem(void *context, const char *text)
+{
+    struct visit *visit = context;
+    if (visit->visitor.problem && !visit->stopped)
+        visit->stopped = visit->visitor.problem(text, visit->visitor.context) != 0;
+}
+
+static bool tell_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
+{
+    struct visit *visit = context;
+    const struct cdacq_heap_object told = {
+        .address = object->address,
+        .method_table = object->method_table,
+        .byte_size = object->size,
+        .generation = segment->generation,
+        .is_free = object->method_table == visit->free_method_table,
+    };
+    if (visit->stopped) /* a problem has ended it */
+        return false;
+    visit->stopped = visit->visitor.object(&told, visit->visitor.context) != 0;
+    return !visit->stopped;
+}
+
+static void tell_segments(struct visit *visit, const struct gc_segments *segments)
+{
+    for (size_t i = 0; i < segments->count && visit->visitor.segment && !visit->stopped; i++) {
+        const struct gc_segment *segment = &segments->items[i];
+        const struct cdacq_heap_segment told = {
+            .size = sizeof told,
+            .address = segment->address,
+            .begin = segment->begin,
+            .end = segment->end,
+            .committed = segment->committed,
+            .reserved = segment->reserved,
+            .generation = segment->generation,
+            .heap = segment->heap,
+        };
+        visit->stopped = visit->visitor.segment(&told, visit->visitor.context) != 0;
+    }
+}
+
+/* Visits what `gc` describes. The reader says whether that failed. */
+static void visit_gc(struct reader *reader, const struct gc *gc, struct visit *visit)
+{
+    struct gc_segments segments = {0};
+    struct gc_holes holes = {0};
+    const struct gc_visitor visitor = {.object = tell_object, .context = visit};
+    visit->free_method_table = gc_free_method_table(reader);
+    if (!gc_problem_of_reader(&visit->problems, reader, "free memory is counted as objects"))
+        return;
+    if (gc_segments_read(reader, gc, &visit->problems, &segments))
+        tell_segments(visit, &segments);
+    if (!reader_failed(reader) && !visit->stopped && visit->visitor.object &&
+        gc_holes_read(reader, gc, &visit->problems, &holes) && !visit->stopped)
+        gc_walk(reader, &segments, &holes, &visit->problems, &visitor);
+    gc_holes_deinit(&holes);
+    gc_segments_deinit(&segments);
+}
+
+static enum cdacq_status check_contract(struct cdacq_session *session, struct cdacq_error *err)
+{
+    const struct cdacq_target *target = session->resolver.target;
+    if (target->layout.usable >> LAYOUT_GC & 1)
+        return CDACQ_OK;
+    const struct descriptor_item *item = descriptor_find(&target->descriptor, CDACQ_ITEM_CONTRACT, "", "GC");
+    char version[32];
+    if (item)
+        return error_set(err, CDACQ_ERR_CONTRACT, 0, "the runtime publishes GC %s, which this build does not read",
+                         error_printable(version, sizeof version, item->text));
+    return error_set(err, CDACQ_ERR_CONTRACT, 0,
+                     "the runtime publishes no GC contract that can be read, and this build has no supplement for it");
+}
+
+enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const struct cdacq_heap_visitor *visitor,
+                                           struct cdacq_heap_info *ret, struct cdacq_error *err)
+{
+    struct cdacq_heap_info info = {.size = sizeof info};
+    struct gc gc;
+    if (!session || !visitor)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no visitor" : "no session");
+    enum cdacq_status status = ret ? sized_check(ret, "struct cdacq_heap_info", err) : CDACQ_OK;
+    if (status == CDACQ_OK)
+        status = sized_check(visitor, "struct cdacq_heap_visitor", err);
+    if (status == CDACQ_OK)
+        status = check_contract(session, err);
+    if (status < 0)
+        return status;
+    struct reader *reader = &session->resolver.reader;
+    struct visit visit = {.problems.tell = tell_problem};
+    memcpy(&visit.visitor, visitor, MIN(visitor->size, sizeof visit.visitor));
+    visit.problems.context = &visit;
+    resolver_begin(&session->resolver);
+    reader_begin(reader, FUEL_HEAP);
+    if (!gc_read(reader, &gc))
+        return reader_status(reader, err);
+    info.is_server = gc.is_server;
+    info.has_regions = gc.has_regions;
+    info.is_under_way = gc.is_under_way;
+    info.heap_count = (uint32_t)gc.heaps.count;
+    epoch_pin(&session->resolver.epoch); /* what the callbacks do is part of this epoch */
+    visit_gc(reader, &gc, &visit);
+    epoch_unpin(&session->resolver.epoch);
+    gc_deinit(&gc);
+    info.problem_count = visit.problems.count;
+    if (!visit.stopped && reader_failed(reader))
+        return reader_status(reader, err);
+    if (ret)
+        sized_copy(ret, &info, sizeof info);
+    return visit.stopped ? CDACQ_STOPPED : CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_get_type_name(struct cdacq_session *session, uint64_t method_table, const char **ret,
+                                              struct cdacq_error *err)
+{
+    enum cdacq_status status;
+    if (!session || !method_table || !ret)
+        return error_set(err, CDACQ_ERR_ARGUMENT, method_table,
+                         !session       ? "no session"
+                         : method_table ? "no place for the name"
+                                        : "no MethodTable");
+    struct reader *reader = &session->resolver.reader;
+    resolver_begin(&session->resolver);
+    reader_begin(reader, FUEL_INDEX);
+    uint64_t free_method_table = gc_free_method_table(reader);
+    reader_recover(reader, FAILURE_BUT_FUEL);
+    const char *name = method_table == free_method_table ? "Free" : type_name(session, method_table, &status);
+    if (!name)
+        return error_set(err, status, method_table, "the type of the MethodTable at 0x%" PRIx64 ": %s", method_table,
+                         cdacq_status_text(status));
+    *ret = name;
+    return CDACQ_OK;
+}

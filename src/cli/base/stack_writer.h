@@ -1,0 +1,36 @@
+/*
+ * stack_writer.h: writes stacks as text, and their frames as JSON.
+ */
+#ifndef CDACQ_CLI_BASE_STACK_WRITER_H
+#define CDACQ_CLI_BASE_STACK_WRITER_H
+
+#include "src/cli/base/answers.h"
+#include "src/cli/base/json_writer.h"
+#include "src/cli/base/stacks.h"
+
+/* Which native frames a text has. Of a row of several, one line tells how many there are, and of which modules. */
+enum native_frames {
+    NATIVE_FRAMES_FOLDED,       /* only the innermost frame of the stack, and those that are alone */
+    NATIVE_FRAMES_OF_INNER_ROW, /* also those in a row from the innermost: a signal ended the process in them */
+    NATIVE_FRAMES_ALL,
+};
+
+/* The threads of a stack, its frames with repeated ones folded, and why it ends early if it does. */
+void stack_write_text(struct answers *answers, const struct stack *stack, enum native_frames shown);
+
+/* A frame as members of an object that the caller has begun. */
+void stack_frame_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_frame *frame,
+                               const struct cdacq_method *method);
+
+/*
+ * Prints a line for each kind of doubt, and one for frames that have no answer. `mark` is what marks a guess in the
+ * output; NULL: nothing does.
+ */
+void stack_doubts_tell(const struct stack_doubts *doubts, const char *mark, uint64_t errors);
+
+enum { SIGNAL_TEXT_SIZE = 32 };
+
+/* "SIGABRT" or "signal 77", in `buffer`. */
+const char *signal_text(int signal, char buffer[SIGNAL_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,447 @@
+/*
+ * cmd_heap.c: shows what the GC heap holds: how much each generation has committed, in objects and free, and the types
+ * whose objects take the most. The process is stopped while its heap is read.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/base/commands.h"
+#include "src/cli/base/console.h"
+#include "src/cli/base/json_writer.h"
+#include "src/cli/base/memory.h"
+#include "src/cli/base/output.h"
+#include "src/cli/commands/name_pattern.h"
+#include "util/base.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+enum {
+    TYPES_SHOWN = 16, /* without --all */
+    HEAPS_SHOWN = 8,
+    PROBLEMS_SHOWN = 10,
+    HEAP_MAX = 1024,    /* of server GC, as the library has it */
+    STEP = 1024 * 1024, /* objects between two steps of the progress */
+};
+
+enum chosen_generation { ANY_GENERATION }; /* else an enum cdacq_generation, and 1 */
+
+struct heap_options {
+    struct common_options common;
+    struct word_list types; /* patterns of names; none: all types */
+    unsigned generation;    /* enum chosen_generation */
+};
+
+/* What a type, a generation or a heap has. */
+struct sum {
+    uint64_t count, bytes;
+};
+
+struct type_sum {
+    uint64_t method_table;
+    struct sum sum;
+    bool is_free;
+    const char *name; /* the session owns it; NULL: not known */
+};
+
+static uint64_t type_key(const struct type_sum *type)
+{
+    return type->method_table;
+}
+
+DEFINE_HASH_TABLE(type_sums, struct type_sum, uint64_t, type_key, hash_u64, equal_u64);
+DEFINE_VECTOR(type_list, struct type_sum);
+DEFINE_VECTOR(problem_list, char *);
+
+/* What is committed, and what of it has objects. */
+struct room {
+    struct sum objects, free;
+    uint64_t committed, segments;
+    uint64_t extent; /* from the first object to the end of the last */
+};
+
+struct work {
+    const struct heap_options *options;
+    const struct opened_target *opened;
+    struct output out;
+    struct progress progress;
+    struct cdacq_heap_info info;
+    struct room generations[CDACQ_GENERATION_COUNT], heaps[HEAP_MAX], all;
+    struct type_sums types;  /* of the chosen generation */
+    struct type_sum *recent; /* the type of the last object */
+    struct type_list list;   /* the largest first */
+    struct problem_list problems;
+    uint64_t visited; /* objects, for the progress */
+    uint64_t unnamed;
+    bool out_of_memory;
+};
+
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+static int visit_segment(const struct cdacq_heap_segment *segment, void *context)
+{
+    struct work *work = context;
+    uint64_t committed = segment->committed - segment->begin;
+    struct room *rooms[] = {&work->generations[segment->generation], &work->heaps[segment->heap % HEAP_MAX],
+                            &work->all};
+    for (size_t i = 0; i < ARRAY_SIZE(rooms); i++) {
+        rooms[i]->committed += committed;
+        rooms[i]->segments++;
+        rooms[i]->extent += segment->end - segment->begin;
+    }
+    return 0;
+}
+
+static void add_to(struct sum *sum, uint64_t bytes)
+{
+    sum->count++;
+    sum->bytes += bytes;
+}
+
+static int visit_object(const struct cdacq_heap_object *object, void *context)
+{
+    struct work *work = context;
+    struct room *generation = &work->generations[object->generation];
+    add_to(object->is_free ? &generation->free : &generation->objects, object->byte_size);
+    if (UNLIKELY(++work->visited % STEP == 0))
+        progress_step(&work->progress, work->visited);
+    if (work->options->generation != ANY_GENERATION && work->options->generation != object->generation + 1u)
+        return 0;
+    if (UNLIKELY(!work->recent || work->recent->method_table != object->method_table)) {
+        const struct type_sum type = {.method_table = object->method_table, .is_free = object->is_free};
+        work->recent = type_sums_insert(&work->types, type, NULL);
+        if (!work->recent) {
+            work->out_of_memory = true;
+            return 1;
+        }
+    }
+    add_to(&work->recent->sum, object->byte_size);
+    return 0;
+}
+
+static int visit_problem(const char *text, void *context)
+{
+    struct work *work = context;
+    char *copy = strdup(text);
+    if (!copy || !problem_list_append(&work->problems, copy)) {
+        free(copy);
+        work->out_of_memory = true;
+    }
+    return work->out_of_memory;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct type_sum *left = a, *right = b;
+    if (left->is_free != right->is_free)
+        return left->is_free - right->is_free;
+    if (left->sum.bytes != right->sum.bytes)
+        return left->sum.bytes < right->sum.bytes ? 1 : -1;
+    return (left->method_table > right->method_table) - (left->method_table < right->method_table);
+}
+
+static bool is_wanted(const struct work *work, const char *name)
+{
+    const struct word_list *patterns = &work->options->types;
+    bool wanted = !patterns->count;
+    for (size_t i = 0; i < patterns->count && name; i++)
+        wanted |= name_matches(name, patterns->items[i]);
+    return wanted;
+}
+
+static void sum_up(struct work *work)
+{
+    for (size_t i = 0; i < CDACQ_GENERATION_COUNT; i++) {
+        const struct room *room = &work->generations[i];
+        work->all.objects.count += room->objects.count;
+        work->all.objects.bytes += room->objects.bytes;
+        work->all.free.count += room->free.count;
+        work->all.free.bytes += room->free.bytes;
+    }
+}
+
+/* Lists the types that are shown, and reads their names. */
+static bool list_types(struct work *work)
+{
+    bool is_filtered = work->options->types.count;
+    size_t kept = 0;
+    if (!type_list_reserve(&work->list, work->types.count))
+        return false;
+    for (const struct type_sum *type = NULL; (type = type_sums_next(&work->types, type));)
+        work->list.items[work->list.count++] = *type;
+    if (work->list.count)
+        qsort(work->list.items, work->list.count, sizeof *work->list.items, by_bytes);
+    for (size_t i = 0; i < work->list.count; i++) {
+        struct type_sum *type = &work->list.items[i];
+        struct cdacq_error error;
+        bool shown = work->options->common.all || is_filtered || type->is_free || kept < TYPES_SHOWN;
+        if (shown && cdacq_session_get_type_name(work->opened->session, type->method_table, &type->name, &error) < 0)
+            work->unnamed++;
+        if (shown && is_wanted(work, type->name))
+            work->list.items[kept++] = *type;
+    }
+    work->list.count = kept;
+    return true;
+}
+
+/*
+ * Whether most objects are missing, as in a core that is not meant to have the heap: some of its pages may be there by
+ * chance. Large objects do not count: a page with its header makes one.
+ */
+static bool is_missing(const struct work *work)
+{
+    uint64_t extent = 0, visited = 0;
+    for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
+        const struct room *room = &work->generations[i];
+        if (i == CDACQ_GENERATION_LOH)
+            continue;
+        extent += room->extent;
+        visited += room->objects.bytes + room->free.bytes;
+    }
+    return work->info.problem_count && visited <= extent / 2;
+}
+
+/* ---- Text ------------------------------------------------------------------------------------------------------ */
+
+enum { SIZE_ROOM = 32 };
+
+static const char *form_size(uint64_t size, char room[static SIZE_ROOM])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)size;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
+        value /= 1024;
+    snprintf(room, SIZE_ROOM, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return room;
+}
+
+static void write_room(struct output *out, const char *name, const struct room *room)
+{
+    char objects[SIZE_ROOM], free[SIZE_ROOM], committed[SIZE_ROOM];
+    output_printf(out, "%-10s %12" PRIu64 " %12s %12s %12s\n", name, room->objects.count,
+                  form_size(room->objects.bytes, objects), form_size(room->free.bytes, free),
+                  form_size(room->committed, committed));
+}
+
+static void write_heaps(struct work *work)
+{
+    uint32_t count = MIN(work->info.heap_count, (uint32_t)HEAP_MAX);
+    uint32_t shown = work->options->common.all ? count : MIN(count, (uint32_t)HEAPS_SHOWN);
+    char committed[SIZE_ROOM];
+    if (!work->info.is_server)
+        return;
+    output_styled(&work->out, STYLE_HEADING, "\nserver heap    segments    committed\n");
+    for (uint32_t i = 0; i < shown; i++)
+        output_printf(&work->out, "%-11" PRIu32 " %11" PRIu64 " %12s\n", i, work->heaps[i].segments,
+                      form_size(work->heaps[i].committed, committed));
+    if (shown < count)
+        output_printf(&work->out, "... %" PRIu32 " more (--all)\n", count - shown);
+}
+
+static void write_type(struct output *out, const struct type_sum *type)
+{
+    output_printf(out, "%12" PRIu64 " %14" PRIu64 "  ", type->sum.count, type->sum.bytes);
+    if (type->name)
+        output_note(out, type->name);
+    else
+        output_printf(out, "? (MethodTable 0x%" PRIx64 ")", type->method_table);
+    output_literal(out, "\n");
+}
+
+static void write_types(struct work *work)
+{
+    bool is_free = false;
+    output_styled(&work->out, STYLE_HEADING, "\n     objects          bytes  type\n");
+    for (size_t i = 0; i < work->list.count && !output_failed(&work->out); i++) {
+        const struct type_sum *type = &work->list.items[i];
+        is_free |= type->is_free;
+        if (!type->is_free)
+            write_type(&work->out, type);
+    }
+    size_t shown = work->list.count - is_free;
+    size_t left_out =
+        !work->options->types.count && work->types.count > work->list.count ? work->types.count - work->list.count : 0;
+    if (left_out)
+        output_printf(&work->out, "... %zu more type%s after these %zu (--all)\n", left_out, plural(left_out), shown);
+    for (size_t i = 0; i < work->list.count; i++)
+        if (work->list.items[i].is_free)
+            write_type(&work->out, &work->list.items[i]);
+}
+
+static void write_text(struct work *work)
+{
+    struct output *out = &work->out;
+    char committed[SIZE_ROOM], objects[SIZE_ROOM], free[SIZE_ROOM];
+    uint64_t used = work->all.objects.bytes + work->all.free.bytes;
+    output_printf(out, "GC heap: %s committed, %s in %" PRIu64 " objects, %s free between them (%.1f %%)\n",
+                  form_size(work->all.committed, committed), form_size(work->all.objects.bytes, objects),
+                  work->all.objects.count, form_size(work->all.free.bytes, free),
+                  used ? 100.0 * (double)work->all.free.bytes / (double)used : 0.0);
+    output_printf(out, "GC: %s, %s, %" PRIu32 " heap%s\n\n", work->info.is_server ? "server" : "workstation",
+                  work->info.has_regions ? "regions" : "segments", work->info.heap_count,
+                  plural(work->info.heap_count));
+    output_styled(out, STYLE_HEADING, "generation      objects        bytes         free    committed\n");
+    for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
+        if (work->generations[i].segments)
+            write_room(out, cdacq_generation_name((enum cdacq_generation)i), &work->generations[i]);
+    }
+    write_heaps(work);
+    write_types(work);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------ */
+
+static void write_room_members(struct json_writer *w, const struct room *room)
+{
+    json_number(w, "objects", room->objects.count + room->free.count);
+    json_number(w, "bytes", room->objects.bytes + room->free.bytes);
+    json_number(w, "free_objects", room->free.count);
+    json_number(w, "free_bytes", room->free.bytes);
+    json_number(w, "committed", room->committed);
+}
+
+static void write_summary(struct work *work)
+{
+    struct json_writer writer = json_begin(&work->out), *w = &writer;
+    json_begin_object(w, NULL);
+    write_room_members(w, &work->all);
+    json_begin_array(w, "generations");
+    for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
+        json_begin_object(w, NULL);
+        json_string(w, "generation", cdacq_generation_name((enum cdacq_generation)i));
+        write_room_members(w, &work->generations[i]);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_bool(w, "server", work->info.is_server);
+    json_bool(w, "regions", work->info.has_regions);
+    json_number(w, "heaps", work->info.heap_count);
+    json_bool(w, "under_way", work->info.is_under_way);
+    json_begin_array(w, "problems");
+    for (size_t i = 0; i < work->problems.count; i++)
+        json_note(w, NULL, work->problems.items[i]);
+    json_end_array(w);
+    json_end_object(w);
+    json_end_line(w);
+}
+
+static void write_json(struct work *work)
+{
+    for (size_t i = 0; i < work->list.count && !output_failed(&work->out); i++) {
+        const struct type_sum *type = &work->list.items[i];
+        struct json_writer writer = json_begin(&work->out), *w = &writer;
+        json_begin_object(w, NULL);
+        json_note(w, "type", type->name);
+        json_address(w, "method_table", type->method_table);
+        json_number(w, "count", type->sum.count);
+        json_number(w, "bytes", type->sum.bytes);
+        json_end_object(w);
+        json_end_line(w);
+    }
+    write_summary(work);
+}
+
+/* ---- The command ----------------------------------------------------------------------------------------------- */
+
+static void tell_problems(const struct work *work)
+{
+    if (work->info.is_under_way)
+        message("a garbage collection was under way: what it had not finished is missing or inexact");
+    for (size_t i = 0; i < MIN(work->problems.count, (size_t)PROBLEMS_SHOWN); i++)
+        message("%s", work->problems.items[i]);
+    if (work->info.problem_count > PROBLEMS_SHOWN)
+        message("%" PRIu64 " more problems%s", work->info.problem_count - PROBLEMS_SHOWN,
+                work->options->common.json ? "" : "; --json has them");
+    if (work->unnamed)
+        message("%" PRIu64 " type%s without a name", work->unnamed, plural(work->unnamed));
+}
+
+/* Reads the heap. False: a message says why it cannot be read. */
+static bool read_heap(struct work *work)
+{
+    const struct cdacq_heap_visitor visitor = {.size = sizeof visitor,
+                                               .segment = visit_segment,
+                                               .object = visit_object,
+                                               .problem = visit_problem,
+                                               .context = work};
+    struct cdacq_error error;
+    progress_begin(&work->progress, "objects", work->out.fd);
+    work->info.size = sizeof work->info;
+    enum cdacq_status status = cdacq_session_visit_heap(work->opened->session, &visitor, &work->info, &error);
+    bool listed = status == CDACQ_OK && list_types(work);
+    target_let_go(work->opened->target);
+    work->out.is_held = false;
+    progress_end(&work->progress);
+    sum_up(work);
+    if (status == CDACQ_ERR_MEMORY)
+        message("no heap in this core: %s", error.message);
+    else if (status < 0)
+        message("the heap cannot be read: %s", error.message);
+    else if (!listed)
+        message("out of memory");
+    return listed;
+}
+
+static void deinit(struct work *work)
+{
+    for (size_t i = 0; i < work->problems.count; i++)
+        free(work->problems.items[i]);
+    problem_list_deinit(&work->problems);
+    type_sums_deinit(&work->types);
+    type_list_deinit(&work->list);
+}
+
+static int show_heap(const void *given, const struct opened_target *opened)
+{
+    struct work *work = allocate(sizeof *work);
+    *work = (struct work){.options = given, .opened = opened};
+    int code = EXIT_FAILED;
+    if (!output_open(&work->out, work->options->common.output)) {
+        free(work);
+        return EXIT_FAILED;
+    }
+    work->out.is_held = target_is_pid(opened->name); /* a process is stopped */
+    bool is_read = read_heap(work);
+    bool is_absent = is_read && is_missing(work);
+    if (is_read)
+        (work->options->common.json ? write_json : write_text)(work);
+    if (is_absent)
+        message("no heap in this core: most of the objects in its %" PRIu64 " segments are missing",
+                work->all.segments);
+    if (is_read && !is_absent)
+        tell_problems(work);
+    if (output_close_if(&work->out, is_read) && is_read && !is_absent)
+        code = work->info.problem_count || work->info.is_under_way || work->unnamed ? EXIT_PARTLY : EXIT_ANSWERED;
+    deinit(work);
+    free(work);
+    return code;
+}
+
+static int run(const void *options)
+{
+    return target_run(options, &(const struct target_use){.run = show_heap, .flags = CDACQ_OPEN_STOP});
+}
+
+const struct option_row heap_rows[] = {
+    {"type", "GLOB", "show only types of this name; '*' and '?' are wildcards; repeatable",
+     TO_LIST(struct heap_options, types.items, types.count)},
+    {"generation", "GENERATION", "count only objects there: 0, 1, 2, loh, poh, frozen",
+     TO_CHOICE(struct heap_options, generation, "any 0 1 2 loh poh frozen")},
+    {0},
+};
+
+const struct command command_heap = {
+    .name = "heap",
+    .section = SECTION_PROCESS,
+    RUNS(run, struct heap_options),
+    .operands = OPERANDS({TARGET_OPERAND}),
+    .options = OPTIONS(json_rows, output_rows, target_rows, whole_rows, heap_rows),
+    .summary = "show what the GC heap holds, by generation and type",
+    .details = "A process is stopped while it is read. Shows how much memory the GC has committed, how much of it is\n"
+               "in objects and how much is free between them, for each generation; then the types whose objects\n"
+               "take the most, and the free memory. Sizes of types are in bytes. JSON has one object for each type\n"
+               "and, last, one for the whole heap.\n",
+    .exit_partly = "a part of the heap cannot be read, or a type has no name",
+};

@@ -1,0 +1,255 @@
+/*
+ * report_waiting.c: what a thread waits for that no other thread of the process is known to hold up: input, another
+ * process, a socket, an event, a time. Whether that is wrong, only the program's author knows. Of all threads that run
+ * code of the program, one is chosen: a worker of the thread pool, which is to do its work and return, before the main
+ * thread, and that before others; a wait without end before one with a timeout.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/cli/report/report_waiting.h"
+#include "src/cli/report/signature_names.h"
+#include "util/base.h"
+
+static bool begins_with(const char *text, const char *start)
+{
+    return text && strncmp(text, start, strlen(start)) == 0;
+}
+
+/* ---- Words for programs ---- */
+
+/* The last type of a chain of tasks says what the chain waits for. */
+static const char *task_word(const struct cdacq_wait *wait)
+{
+    static const struct {
+        const char *part, *word;
+    } rows[] = {
+        {"System.Threading.SemaphoreSlim", "semaphore"},
+        {"DelayPromise", "timer"},
+        {"System.Threading.PeriodicTimer", "timer"},
+        {"System.Threading.Channels.", "channel"},
+        {"System.Net.Sockets.", "socket"},
+        {"WhenAllPromise", "tasks"},
+        {"UnwrapPromise", "tasks"},
+        {"CompleteOnInvokePromise", "tasks"},
+        {"TwoTaskWhenAnyPromise", "tasks"},
+    };
+    const char *type = wait->task_count ? wait->tasks[wait->task_count - 1].type : wait->type;
+    for (size_t i = 0; type && i < ARRAY_SIZE(rows); i++)
+        if (strstr(type, rows[i].part))
+            return rows[i].word;
+    return "task";
+}
+
+static const char *wait_word(const struct cdacq_wait *wait)
+{
+    static const char *const words[] = {
+        [CDACQ_WAIT_ENTER] = "lock",    [CDACQ_WAIT_PULSE] = "pulse",           [CDACQ_WAIT_TASKS] = "tasks",
+        [CDACQ_WAIT_EVENT] = "event",   [CDACQ_WAIT_SEMAPHORE] = "semaphore",   [CDACQ_WAIT_JOIN] = "thread",
+        [CDACQ_WAIT_HANDLE] = "handle", [CDACQ_WAIT_FOREGROUND] = "foreground", [CDACQ_WAIT_INITIALIZER] = "lock",
+        [CDACQ_WAIT_SLEEP] = "sleep",   [CDACQ_WAIT_FINALIZERS] = "finalizer",  [CDACQ_WAIT_PROCESS] = "process",
+    };
+    return wait->kind == CDACQ_WAIT_TASK ? task_word(wait) : words[wait->kind];
+}
+
+static const char *file_word(const struct cdacq_system_call *call, bool is_console)
+{
+    if (is_console || begins_with(call->file, "/dev/pts/") || begins_with(call->file, "/dev/tty"))
+        return "console";
+    if (begins_with(call->file, "pipe:"))
+        return "pipe";
+    if (begins_with(call->file, "socket:"))
+        return "socket";
+    return call->kind == CDACQ_CALL_POLL ? "poll" : "file";
+}
+
+static const char *call_word(const struct cdacq_system_call *call, bool is_console)
+{
+    switch (call->kind) {
+    case CDACQ_CALL_READ:
+    case CDACQ_CALL_WRITE:
+    case CDACQ_CALL_POLL:
+        return file_word(call, is_console);
+    case CDACQ_CALL_RECEIVE:
+    case CDACQ_CALL_SEND:
+    case CDACQ_CALL_ACCEPT:
+    case CDACQ_CALL_CONNECT:
+        return "socket";
+    case CDACQ_CALL_LOCK:
+        return "file_lock";
+    case CDACQ_CALL_CHILD:
+        return "process";
+    case CDACQ_CALL_SLEEP:
+        return "sleep";
+    case CDACQ_CALL_FUTEX:
+        return "native";
+    case CDACQ_CALL_OTHER:
+        break;
+    }
+    return "call";
+}
+
+/* ---- The chosen thread ---- */
+
+/* The method of the framework that the innermost method of the program called; NULL: none is known. */
+static const struct cdacq_method *called_method(const struct stack *stack, const struct cdacq_method *of_program)
+{
+    const struct cdacq_method *called = NULL;
+    for (size_t i = 0; i < stack->frames.count; i++) {
+        const struct stack_frame *frame = stack->frames.items[i].shared;
+        if (&frame->method == of_program)
+            return called;
+        if (frame->frame.kind != CDACQ_FRAME_ASYNC && frame->method.answer == CDACQ_ANSWER_MANAGED &&
+            frame->method.name_length)
+            called = &frame->method;
+    }
+    return NULL;
+}
+
+/* Whether the framework reads the console for the thread. */
+static bool reads_console(const struct stack *stack)
+{
+    static const char *const types[] = {"System.ConsolePal", "System.IO.StdInReader", "System.IO.ConsoleStream",
+                                        "System.Console."};
+    for (size_t i = 0; i < stack->frames.count; i++)
+        for (size_t k = 0; k < ARRAY_SIZE(types); k++)
+            if (begins_with(stack->frames.items[i].shared->method.name, types[k]))
+                return true;
+    return false;
+}
+
+/* The innermost awaiting method of the program behind a wait. */
+static struct report_place place_of_tasks(const struct cdacq_wait *wait)
+{
+    struct report_place place = {.method = NULL};
+    for (size_t i = 0; wait && i < wait->task_count; i++) {
+        const struct cdacq_task *task = &wait->tasks[i];
+        if (task->method && !signature_is_of_framework(task->method, strlen(task->method)))
+            place = (struct report_place){.method = task->method, .file = task->file, .line = task->line};
+    }
+    return place;
+}
+
+bool report_is_finalizer(const struct stack_thread *thread)
+{
+    return thread->name && strcmp(thread->name, ".NET Finalizer") == 0;
+}
+
+bool report_may_wait(const struct report *report, const struct stack_thread *thread)
+{
+    const struct busy_threads *busy = report->busy;
+    return thread->mode != CDACQ_MODE_USER && (!busy || !busy->counts_runs || busy_is_still(busy, thread->tid));
+}
+
+/* The higher, the more a thread's wait tells. */
+static unsigned rank_of(const struct report *report, const struct report_waiting *waiting)
+{
+    enum { WITHOUT_END = 1, FOREGROUND = 2, MAIN = 4, OF_POOL = 8 };
+    const struct stack_thread *thread = waiting->thread;
+    const struct cdacq_wait *wait = waiting->wait;
+    bool is_bounded = wait ? wait->endless == CDACQ_ENDLESS_NO : waiting->call->kind == CDACQ_CALL_SLEEP;
+    return (is_bounded ? 0 : WITHOUT_END) | (thread->is_foreground ? FOREGROUND : 0) |
+           (thread->tid == report->process.pid ? MAIN : 0) | (thread->is_of_pool ? OF_POOL : 0);
+}
+
+/* What a thread waits for; false if it does not, or runs no code of the program. */
+static bool describe(const struct report *report, const struct shown_waits *waits, const struct stacks_cursor *at,
+                     struct report_waiting *ret)
+{
+    const struct cdacq_method *of_program = report_program_method(at->stack);
+    const struct cdacq_wait *wait = wait_lines_of(waits, at->thread->tid);
+    const struct cdacq_system_call *call = at->thread->call;
+    const struct report_place awaiting = place_of_tasks(wait);
+    if ((!of_program && !awaiting.method) || !report_may_wait(report, at->thread) || (!wait && !call))
+        return false;
+    *ret = (struct report_waiting){
+        .thread = at->thread,
+        .wait = wait,
+        .call = call,
+        .word = wait ? wait_word(wait) : call_word(call, reads_console(at->stack)),
+        .place = awaiting.method ? awaiting : report_place_on_stack(at->stack),
+        .called = of_program ? called_method(at->stack, of_program) : NULL,
+    };
+    return true;
+}
+
+bool report_find_waiting(const struct report *report, const struct shown_waits *waits, bool of_finalizer,
+                         struct report_waiting *ret)
+{
+    bool found = false;
+    unsigned best = 0;
+    for (struct stacks_cursor at = {0}; stacks_next_thread(report->all_stacks, &at);) {
+        struct report_waiting waiting;
+        if (report_is_finalizer(at.thread) != of_finalizer || !describe(report, waits, &at, &waiting))
+            continue;
+        unsigned rank = rank_of(report, &waiting);
+        if (!found || rank > best) {
+            *ret = waiting;
+            best = rank;
+        }
+        found = true;
+    }
+    return found;
+}
+
+/* ---- Text ---- */
+
+/* What the call uses: "pipe:[12]", or the addresses of a socket. */
+static void put_descriptor(struct output *out, const struct cdacq_system_call *call)
+{
+    if (call->peer)
+        output_note_between(out, ", connected to ", call->peer, "");
+    else if (call->local && call->kind != CDACQ_CALL_CONNECT)
+        output_note_between(out, ", ", call->local, "");
+    else if (call->file)
+        output_note_between(out, ", ", call->file, "");
+    else if (call->descriptor >= 0)
+        output_printf(out, ", descriptor %d", call->descriptor);
+}
+
+static void put_call(struct output *out, const struct report_waiting *waiting)
+{
+    static const char *const texts[] = {
+        [CDACQ_CALL_OTHER] = " in the kernel",
+        [CDACQ_CALL_READ] = " to read",
+        [CDACQ_CALL_WRITE] = " to write",
+        [CDACQ_CALL_RECEIVE] = " to receive from a socket",
+        [CDACQ_CALL_SEND] = " to send to a socket",
+        [CDACQ_CALL_ACCEPT] = " for a connection",
+        [CDACQ_CALL_CONNECT] = " to connect a socket",
+        [CDACQ_CALL_POLL] = " for input or output",
+        [CDACQ_CALL_LOCK] = " for the lock of a file, which another descriptor or process holds",
+        [CDACQ_CALL_CHILD] = " for a process to end",
+        [CDACQ_CALL_SLEEP] = " for a time in native code",
+        [CDACQ_CALL_FUTEX] = " in native code for another thread",
+    };
+    const struct cdacq_system_call *call = waiting->call;
+    bool is_console = strcmp(waiting->word, "console") == 0;
+    output_literal(out, is_console ? " for input from the console" : texts[call->kind]);
+    if (call->child)
+        output_printf(out, ": process %d", call->child);
+    put_descriptor(out, call);
+    if (call->name)
+        output_text_between(out, " (system call ", call->name, ")");
+}
+
+void report_put_waiting(struct output *out, const struct report *report, const struct report_waiting *waiting)
+{
+    output_literal(out, " waits");
+    if (waiting->wait)
+        report_put_wait(out, report, waiting->wait);
+    else
+        put_call(out, waiting);
+    if (waiting->called) {
+        output_literal(out, ", in a call of ");
+        signature_write_name(out, waiting->called->name, waiting->called->name_length);
+    }
+    if (waiting->wait && waiting->wait->task_count) {
+        const struct cdacq_task *last = &waiting->wait->tasks[waiting->wait->task_count - 1];
+        output_note_between(out, "; the last task of its chain is ", last->type ? last->type : wait_lines_task(last),
+                            "");
+        if (last->others)
+            output_printf(out, ", which waits for %s%" PRIu32 " more",
+                          last->others < TASK_OTHERS_MAX ? "" : "at least ", last->others);
+    }
+}

@@ -1,0 +1,56 @@
+/*
+ * opened_session.h: struct cdacq_session, the public handle: a resolver, and what calls keep of stacks and of the
+ * process's end. One for each runtime of a process that has several.
+ */
+#ifndef CDACQ_LOOKUP_OPENED_SESSION_H
+#define CDACQ_LOOKUP_OPENED_SESSION_H
+
+#include "src/lookup/answer.h"
+
+/* A session for each target of a group. */
+struct session_group {
+    struct cdacq_session *owner;
+    struct cdacq_session *items[TARGET_RUNTIMES_MAX];
+    unsigned pins; /* of the epochs of all of them */
+};
+
+/* A visit of threads in progress. */
+struct thread_visit {
+    uint64_t *fuel;            /* of all walks of stacks; NULL: no threads are visited */
+    struct stack_async *async; /* what finds async methods, if they are visited, too */
+    /* Of a group: the runtime's data of the thread that another session visits. */
+    const struct thread_data *thread;
+    int tid; /* 0: none is visited */
+};
+
+struct cdacq_session {
+    struct resolver resolver;
+    struct session_group *group; /* NULL: its target has no group */
+    struct thread_visit threads;
+    struct ending *ending; /* how the process ended, if that was asked */
+};
+
+/* Another session of the group, from *next on, which counts from 0. NULL: there are no more. */
+static inline struct cdacq_session *session_next_other(const struct cdacq_session *session, unsigned *next)
+{
+    while (session->group && *next < TARGET_RUNTIMES_MAX) {
+        struct cdacq_session *other = session->group->items[(*next)++];
+        if (other && other != session)
+            return other;
+    }
+    return NULL;
+}
+
+/*
+ * Asks the other sessions of the group for an address that no method and no stub of the session owns. Returns the
+ * session whose answer it is.
+ */
+const struct cdacq_session *session_ask_others(struct cdacq_session *session, struct cdacq_method *answer);
+
+/* Drops what is kept of how the process ended. */
+void session_forget_ending(struct cdacq_session *session);
+
+/* Appends Type.ToString() of an exception, printable. Returns its flaws (enum exception_text_flaw). */
+unsigned session_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret);
+
+#endif

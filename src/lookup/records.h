@@ -1,0 +1,25 @@
+/*
+ * records.h: forms the record of a method: the part of an answer that is the same for all addresses of its hot or cold
+ * part.
+ */
+#ifndef CDACQ_LOOKUP_RECORDS_H
+#define CDACQ_LOOKUP_RECORDS_H
+
+#include "src/lookup/resolver.h"
+
+struct method_name;
+struct name_spelling;
+
+/* The spelling of names in answers. */
+const struct name_spelling *resolver_spelling(const struct resolver *resolver);
+
+/*
+ * Forms the record of a block's hot or cold part. NULL, with resolver->error set, when out of memory or if a bound is
+ * reached.
+ */
+struct method_record *record_make(struct resolver *resolver, const struct code_block *block);
+
+/* Takes the name of a method, its token and its module into an answer. */
+void resolver_set_name(struct resolver *resolver, struct cdacq_method *method, const struct method_name *name);
+
+#endif
