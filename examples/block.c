@@ -20,7 +20,7 @@ static enum cdacq_status print_block(struct cdacq_session *session, uint64_t ip,
     struct cdacq_block block;
     uint64_t hot_size, cold_start, cold_size, unwind_info, debug_info, funclet;
     bool has_flag_byte;
-    enum cdacq_status status = cdacq_session_get_code_block(session, ip, &block, error);
+    enum cdacq_status status = cdacq_session_code_block_at(session, ip, &block, error);
     if (status != CDACQ_OK)
         return status;
     printf("jit type %d, method desc %#" PRIx64 ", start %#" PRIx64 ", offset %#" PRIx64 "\n",

@@ -32,7 +32,7 @@ struct debugger {
 };
 
 /* Every debugger has such a function: it copies memory and returns how much of it there was. */
-static size_t debugger_read(void *context, uint64_t address, void *buffer, size_t size)
+static size_t debugger_read(uint64_t address, void *buffer, size_t size, void *context)
 {
     const struct debugger *debugger = (const struct debugger *)context;
     for (unsigned i = 0; i < debugger->header.e_phnum; i++) {
@@ -44,7 +44,7 @@ static size_t debugger_read(void *context, uint64_t address, void *buffer, size_
         size_t done = n > 0 ? (size_t)n : 0;
         /* The rest may be in the next segment. */
         return done && done == left && done < size
-                   ? done + debugger_read(context, address + done, (char *)buffer + done, size - done)
+                   ? done + debugger_read(address + done, (char *)buffer + done, size - done, context)
                    : done;
     }
     return 0;
@@ -125,7 +125,7 @@ static void debugger_close(struct debugger *debugger)
 }
 
 /* Debuggers have caches of symbol files; this one takes a file from the path that the target used, if it exists. */
-static bool debugger_find_file(void *context, const struct cdacq_need *file, char *path, size_t size)
+static bool debugger_find_file(const struct cdacq_need *file, char *path, size_t size, void *context)
 {
     struct stat st;
     (void)context;
@@ -161,7 +161,7 @@ static int print_method(struct cdacq_session *session, uint64_t ip)
     printf("%#" PRIx64 "  %s +%#" PRIx64 " [%s]\n", ip, method.name ? method.name : method.error, method.offset,
            cdacq_code_kind_text(method.kind));
     printf("  code          [%#" PRIx64 ", %#" PRIx64 ")\n", method.code_start, method.code_start + method.code_size);
-    if (cdacq_session_get_code_block(session, ip, &block, &error) != CDACQ_OK)
+    if (cdacq_session_code_block_at(session, ip, &block, &error) != CDACQ_OK)
         return 1;
     uint64_t address;
     uint32_t version;

@@ -84,14 +84,14 @@ class Process
     }
 
   private:
-    static size_t read(void *context, uint64_t address, void *buffer, size_t size)
+    static size_t read(uint64_t address, void *buffer, size_t size, void *context)
     {
         lldb::SBError error;
         return static_cast<Process *>(context)->process_.ReadMemory(address, buffer, size, error);
     }
 
     /* A core may lack what is in a file: that at the path that the process used, if there is one. */
-    static bool find_file(void *, const cdacq_need *need, char *path, size_t size)
+    static bool find_file(const cdacq_need *need, char *path, size_t size, void *)
     {
         return need->path && access(need->path, R_OK) == 0 && std::strlen(need->path) < size &&
                std::strcpy(path, need->path);

@@ -10,7 +10,7 @@ cmake --build "$build" --parallel "$(nproc)" --target cdacq_archive test_support
 
 for target in "$source"/tests/fuzz/fuzz_*.c; do
     name=$(basename "$target" .c)
-    $CC $CFLAGS -std=c17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I"$source" -I"$source/include" \
+    $CC $CFLAGS -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I"$source" -I"$source/include" \
         -c "$target" -o "$build/$name.o"
     $CXX $CXXFLAGS "$build/$name.o" -o "$OUT/$name" $LIB_FUZZING_ENGINE \
         "$build/tests/libtest_support.a" "$build/libcdacq_archive.a" "$build/libmocktarget.a" \

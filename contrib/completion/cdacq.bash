@@ -1,4 +1,4 @@
-# Completion of cdacq for bash. All of it comes from the tool: see src/cli/complete.h.
+# Completion of cdacq for bash. All of it comes from the tool: see src/cli/base/complete.h.
 
 # Sets `words` to those of COMP_WORDS after the first, up to the cursor. Bash also breaks words at colons, which paths may
 # have: what no blank separates is one word.

@@ -1,4 +1,4 @@
-# Completion of cdacq for fish. All of it comes from the tool: see src/cli/complete.h.
+# Completion of cdacq for fish. All of it comes from the tool: see src/cli/base/complete.h.
 function __cdacq_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l command (string replace -r '^~' $HOME -- $words[1])

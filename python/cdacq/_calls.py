@@ -140,15 +140,16 @@ def call(name: str, *arguments: Any) -> Status:
     return Status(status)
 
 
-def visit(name: str, *arguments: Any, item: Callable[[int], T], pending: Pending) -> Listing[T]:
+def visit(name: str, *arguments: Any, item: Callable[[int], T], pending: Pending,
+          visitor: Any = _abi.Visitor) -> Listing[T]:
     """Calls a function that visits, with the address of each item. Raises Error if it fails before the first one."""
     found: list[T] = []
 
-    def visitor(address: int, _context: object) -> int:
+    def add(address: int, _context: object) -> int:
         found.append(item(address))
         return 0
 
-    callback = _abi.Visitor(pending.guard(visitor, 1))
+    callback = visitor(pending.guard(add, 1))
     with pending.collecting():
         try:
             call(name, *arguments, callback, None)

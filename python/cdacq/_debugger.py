@@ -106,6 +106,10 @@ def mapped_cores() -> list[str]:
 
 # Control characters, surrogates (which stand for bytes that are not UTF-8), and what rearranges a line.
 _UNPRINTABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+# What is invisible: Default_Ignorable_Code_Point of Unicode, the marks of annotations, the blank of Braille.
+_INVISIBLE = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -119,13 +123,19 @@ def _escape(found: re.Match[str]) -> str:
 def printable(text: str) -> str:
     """Text of the target, fit for a line of a terminal: escaped as the command line does (util/escape.c).
 
-    A backslash stays, because much text is escaped already: the names of methods, messages."""
+    A backslash stays, because much text is escaped already: the names of methods, messages. What is invisible stays, too:
+    texts of exceptions may need it."""
     return _UNPRINTABLE.sub(_escape, text)
 
 
+def note(text: str) -> str:
+    """The same of a name or message, in which nothing is to be invisible."""
+    return printable(_INVISIBLE.sub(_escape, text))
+
+
 def data(text: str) -> str:
-    """The same of text that nothing has escaped: a backslash is doubled, so that it does not look like an escape."""
-    return printable(text.replace("\\", "\\\\"))
+    """A name that nothing has escaped: a backslash is doubled, so that it does not look like an escape."""
+    return note(text.replace("\\", "\\\\"))
 
 
 def file_name(path: str) -> str:
@@ -151,8 +161,18 @@ def method_text(method: Method) -> str:
         return "not managed"
     if method.answer == Answer.STUB:
         return f"stub <{method.kind.text}>"
-    kind = " ".join(filter(None, (method.kind.text, method.tier)))
-    words = [f"{name_text(method) or '?'} +{method.offset:#x}", f"[{kind}]"]
+    kind = " ".join(filter(None, (method.kind.text, method.tier, method.async_thunk and "async thunk")))
+    return " ".join([f"{name_text(method) or '?'} +{method.offset:#x}", f"[{kind}]", *place_words(method)])
+
+
+def async_text(method: Method) -> str:
+    """One line about an async method that waits."""
+    return " ".join([name_text(method) or "?", *place_words(method)])
+
+
+def place_words(method: Method) -> list[str]:
+    """Where in its source an answer is, and what is doubtful about it."""
+    words = []
     if method.il_offset is not None:
         words.append(f"IL_{method.il_offset:04x}")
     if method.line:
@@ -163,19 +183,22 @@ def method_text(method: Method) -> str:
         words.append(f"({method.error})")
     if not method.module_verified:
         words.append("[unconfirmed file]")
-    return " ".join(words)
+    return words
 
 
-def flaws_text(flaws: ExceptionFlaw, verified: bool) -> Iterator[str]:
+def flaws_text(flaws: ExceptionFlaw) -> Iterator[str]:
     """A line about how a text differs from that of the runtime, or may differ, if so."""
     words = [flaw.name.lower() for flaw in ExceptionFlaw if flaws & flaw and flaw.name]
-    words += [] if verified else ["unconfirmed files"]
+    if flaws & ExceptionFlaw.UNCONFIRMED:
+        words[-1] = "unconfirmed files"
     if words:
         yield f"({', '.join(words)})"
 
 
 def frame_text(frame: Frame) -> str:
     """One line about a frame, as `cdacq stack` writes it."""
+    if frame.kind == FrameKind.ASYNC:
+        return f"     [async] {async_text(frame.method)}" if frame.method else "     [async] ?"
     number = f"#{frame.index}{'?' if frame.by == FrameSource.GUESS else ''}"
     funclet = "" if frame.funclet == FuncletKind.NONE else f"[{frame.funclet.name.lower()}] "
     if frame.method:
@@ -295,11 +318,12 @@ class Debugger:
             self._threads = {thread.tid: thread for thread in self.target().threads().items}
         return self._threads
 
-    def frames(self, tid: int, limit: int = 0) -> tuple[list[Frame], Error | None]:
-        """The stack of a thread, or as many of its frames, and why it is incomplete."""
+    def frames(self, tid: int, limit: int = 0, awaiting: bool = False) -> tuple[list[Frame], Error | None]:
+        """The stack of a thread, or as many of its frames, and why it is incomplete. `awaiting`: with async methods."""
         thread = self.threads().get(tid)
         try:
-            listing = self.target().frames(self.registers(tid), thread=thread.thread if thread else 0, limit=limit)
+            listing = self.target().frames(self.registers(tid), thread=thread.thread if thread else 0,
+                                           awaiting=awaiting, limit=limit)
         except Error as error:
             return [], error
         return listing.items, listing.error
@@ -368,7 +392,7 @@ class Debugger:
     def _exception(self, address: int) -> Iterator[str]:
         target = self.target()
         text, flaws = target.exception(address).text_and_flaws()
-        yield from (*lines_of(text), *flaws_text(flaws, target.text_verified))
+        yield from (*lines_of(text), *flaws_text(flaws))
 
     def list_threads(self, arguments: list[str]) -> Iterator[str]:
         """cdacq threads: the threads that the runtime knows, with their exceptions."""
@@ -389,7 +413,7 @@ class Debugger:
     def stack(self, arguments: list[str]) -> Iterator[str]:
         """cdacq stack [all]: the stack of the selected thread, or of all threads."""
         for tid in ([tid for tid, _ in self.thread_ids()] if arguments == ["all"] else [self.selected_thread_id()]):
-            frames, error = self.frames(tid)
+            frames, error = self.frames(tid, awaiting=True)
             yield f"TID {tid}:"
             yield from map(frame_text, frames)
             if error:
@@ -413,7 +437,7 @@ class Debugger:
                              "handled before:")
                     words, flaws = target.exception(end.exception).text_and_flaws()
                 if words:
-                    yield from ("", title, *lines_of(words), *flaws_text(flaws, target.text_verified))
+                    yield from ("", title, *lines_of(words), *flaws_text(flaws))
         except Error as error:
             yield from ("", f"How the process ended cannot be read: {error}")
 

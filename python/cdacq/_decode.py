@@ -56,7 +56,7 @@ def process_id(value: int) -> int:
 
 
 def function(value: Any, name: str) -> Any:
-    """A function or None: a mistake is told at once, not when the function is called, if ever."""
+    """A function or None: a mistake raises at once, not when the function is called, if ever."""
     if value is not None and not callable(value):
         raise wrong_type(value, f"a function as {name}")
     return value
@@ -80,26 +80,27 @@ def copy(address: int, declared: type[ctypes.Structure]) -> Any:
 
 
 # fields whose value is not the plain one: by struct and field
-_SPECIAL: dict[tuple[str, str], Callable[[Any], Any]] = {
-    ("cdacq_source", "il_offset"): il_offset,
-    ("cdacq_end", "flaws"): _abi.ExceptionFlaw,
+_SPECIAL: dict[tuple[type[ctypes.Structure], str], Callable[[Any], Any]] = {
+    (_abi.Source, "il_offset"): il_offset,
+    (_abi.End, "flaws"): _abi.ExceptionFlaw,
+    (_abi.TargetInfo, "missing_filter"): _abi.CoreFilter,
 }
 for _struct, _field, _enumeration in (
-        ("cdacq_need", "kind", _abi.NeedKind), ("cdacq_target_info", "kind", _abi.TargetKind),
-        ("cdacq_target_info", "problem_status", _abi.Status),
-        ("cdacq_descriptor_item", "kind", _abi.DescriptorItemKind),
-        ("cdacq_exception_clause", "kind", _abi.ClauseKind), ("cdacq_jit_manager_info", "kind", _abi.CodeKind),
-        ("cdacq_code_heap_info", "type", _abi.CodeHeapType), ("cdacq_end", "kind", _abi.EndKind),
-        ("cdacq_lock", "kind", _abi.LockKind), ("cdacq_value", "kind", _abi.ValueKind)):
+        (_abi.Need, "kind", _abi.NeedKind), (_abi.TargetInfo, "kind", _abi.TargetKind),
+        (_abi.TargetInfo, "problem_status", _abi.Status), (_abi.DescriptorItem, "kind", _abi.DescriptorItemKind),
+        (_abi.ExceptionClause, "kind", _abi.ClauseKind), (_abi.JitManagerInfo, "kind", _abi.CodeKind),
+        (_abi.CodeHeapInfo, "type", _abi.CodeHeapType), (_abi.HeapSegment, "generation", _abi.Generation),
+        (_abi.End, "kind", _abi.EndKind),
+        (_abi.Lock, "kind", _abi.LockKind), (_abi.SystemCall, "kind", _abi.CallKind), (_abi.Value, "kind", _abi.ValueKind)):
     _SPECIAL[_struct, _field] = functools.partial(member, _enumeration)
 
 
 def decoder(declared: type[ctypes.Structure], record: type) -> Callable[[Any], Any]:
-    """A function that turns a struct into the record that has its fields, without `size`."""
+    """A function that turns a struct into the record with its fields, without `size` and what only a visit can use."""
     steps: list[tuple[str, Callable[[Any], Any] | None]] = []
     for field, kind in declared._fields_:  # type: ignore[misc]
-        if field != "size":
-            steps.append((field, _SPECIAL.get((declared.__name__, field), text if kind is ctypes.c_char_p else None)))
+        if field not in ("size", "local_file"):
+            steps.append((field, _SPECIAL.get((declared, field), text if kind is ctypes.c_char_p else None)))
     assert tuple(field for field, _ in steps) == record._fields, declared.__name__  # type: ignore[attr-defined]
 
     def decode(item: Any) -> Any:
@@ -132,7 +133,7 @@ assert METHOD_SIZE == ctypes.sizeof(_abi.Method)
 
 
 class Strings:
-    """The strings that a session owns, which are at the same addresses as long as it lives."""
+    """The strings of one call's answers, many of which share them."""
 
     def __init__(self) -> None:
         self._known: dict[int, str | None] = {0: None}
@@ -150,17 +151,18 @@ def methods(tuples: Iterable[tuple[Any, ...]], strings: Strings, errors: dict[in
     made: list[Any] = []
     get, string_at, new = strings.get, ctypes.string_at, records.Method._make
     unknown, answers, kinds = _abi.OFFSET_UNKNOWN, _ANSWERS, _KINDS
-    for (_, ip, answer, kind, method_desc, code_start, code_size, cold_start, cold_size, offset, funclet_start, token,
-         il, line, cold, verified, name, length, module, tier, file, error, url, column, undecided) in tuples:
+    for (_, ip, answer, kind, runtime, verified, cold, undecided, thunk, name, length, module, method_desc, tier, token,
+         il, code_start, code_size, cold_start, cold_size, offset, funclet_start, file, url, line, column,
+         error) in tuples:
         if errors is not None:
             problem = errors.get(len(made))
         else:
             problem = text(string_at(error)) if error else None
         made.append(new((
-            ip, answers.get(answer, answer), kinds.get(kind, kind), method_desc, code_start, code_size, cold_start,
-            cold_size, offset, funclet_start, token, None if il == unknown else il, line, cold, verified,
-            string_at(name, length).decode("utf-8", "surrogateescape") if name else None, get(module), get(tier),
-            get(file), problem, get(url), column, bool(undecided))))
+            ip, answers.get(answer, answer), kinds.get(kind, kind), runtime, verified, cold, undecided, thunk,
+            string_at(name, length).decode("utf-8", "surrogateescape") if name else None, get(module), method_desc,
+            get(tier), token, None if il == unknown else il, code_start, code_size, cold_start, cold_size, offset,
+            funclet_start, get(file), get(url), line, column, problem)))
     return made
 
 
@@ -181,4 +183,4 @@ def method(address: int, strings: Strings) -> Any:
     return methods([METHOD_FORMAT.unpack(raw.ljust(METHOD_SIZE, b"\0"))], strings)[0]
 
 
-assert _METHOD_FIELDS == ["size", *records.Method._fields[:16], "name_length", *records.Method._fields[16:]]
+assert [name for name in _METHOD_FIELDS if name not in ("size", "name_length")] == list(records.Method._fields)

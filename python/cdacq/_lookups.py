@@ -1,6 +1,7 @@
 """What a session and a target have in common: every look-up. Private."""
 from __future__ import annotations
 
+import array
 import ctypes
 import operator
 import os
@@ -16,6 +17,7 @@ from ._calls import Listing, Pending, call, visit
 from .errors import Error
 
 _source = _decode.decoder(_abi.Source, records.Source)
+_stress_log = _decode.decoder(_abi.StressLog, records.StressLog)
 _code_range = _decode.decoder(_abi.CodeRangeInfo, records.CodeRange)
 _clause = _decode.decoder(_abi.ExceptionClause, records.ExceptionClause)
 _jit_manager = _decode.decoder(_abi.JitManagerInfo, records.JitManagerInfo)
@@ -25,8 +27,11 @@ _exception_frame = _decode.decoder(_abi.ExceptionFrame, records.ExceptionFrame)
 _mapped_file = _decode.decoder(_abi.MappedFile, records.MappedFile)
 _object = _decode.decoder(_abi.Object, records.Object)
 _value = _decode.decoder(_abi.Value, records.Value)
+_delegate = _decode.decoder(_abi.Delegate, records.Delegate)
 _lock = _decode.decoder(_abi.Lock, records.Lock)
+_heap_segment = _decode.decoder(_abi.HeapSegment, records.HeapSegment)
 _task = _decode.decoder(_abi.Task, records.Task)
+_system_call = _decode.decoder(_abi.SystemCall, records.SystemCall)
 _end = _decode.decoder(_abi.End, records.End)
 _written = _decode.decoder(_abi.Written, records.Written)
 
@@ -51,7 +56,22 @@ def _wait(address: int) -> records.Wait:
         item.timeout if item.has_timeout else None, item.blocker_tid, item.blocker_id,
         _decode.text(item.blocker_name), tasks,
         {_abi.WaitEndless.YES: True, _abi.WaitEndless.NO: False}.get(item.endless), item.readers,
-        bool(item.has_pending_continuation))
+        bool(item.has_pending_continuation), bool(item.is_cycle), item.process)
+
+
+def _stress_message(address: int) -> records.StressMessage:
+    item = _decode.copy(address, _abi.StressMessage)
+    return records.StressMessage(
+        item.address, item.thread_id, item.time, item.facilities, tuple(item.arguments[:item.argument_count]),
+        _decode.text(item.format), _decode.text(item.text), _abi.StressFlaw(item.flaws), _decode.text(item.problem))
+
+
+def _value_struct(value: records.Value) -> Any:
+    if not isinstance(value, records.Value):
+        raise _decode.wrong_type(value, "a Value")
+    made = _sized(_abi.Value)
+    made.kind, made.width, made.address, made.bits, made.type = value
+    return made
 
 
 def _deadlock(address: int) -> list[records.Wait]:
@@ -196,7 +216,8 @@ class Frame:
     """One call on a stack: `struct cdacq_frame`. `registers` maps DWARF numbers to the values that are known."""
 
     __slots__ = ("index", "kind", "by", "funclet", "is_call", "pc", "sp", "cfa", "method", "symbol", "symbol_offset",
-                 "module", "module_offset", "frame", "frame_name", "registers", "after_gap", "files_unverified")
+                 "module", "module_offset", "frame", "frame_name", "registers", "after_gap", "files_unverified",
+                 "object")
     index: int
     kind: FrameKind
     by: FrameSource
@@ -219,6 +240,8 @@ class Frame:
     """Frames may be missing before it: the caller of code could not be found, and a Frame led here."""
     files_unverified: bool
     """Of native code: its symbol, or how it was found, rests on a file that nothing confirms."""
+    object: int
+    """Of an async method that waits: the object that holds its state; else 0."""
 
     def __init__(self, item: Any) -> None:
         for field in self.__slots__:
@@ -310,6 +333,8 @@ class Thread:
         """The runtime has suspended the others for it, or is about to, as for a garbage collection."""
         self.delays_suspension: bool = item.delays_suspension
         """The runtime is about to suspend all threads, and waits for this one."""
+        self.call: records.SystemCall | None = _system_call(item.call.contents) if item.call else None
+        """The system call that it was in; None: it was in none, or that is not known."""
 
     def __repr__(self) -> str:
         return f"<cdacq.Thread {self.tid} {self.name}>"
@@ -332,19 +357,19 @@ class Thread:
                          item=lambda at: int(_decode.copy(at, _abi.NestedException).object),
                          pending=self._session._pending)
 
-    def frames(self, *, explicit: bool = False) -> Listing[Frame]:
-        """The frames of the stack, from the innermost to the outermost; with `explicit` also the runtime's Frames.
+    def frames(self, *, explicit: bool = False, awaiting: bool = False) -> Listing[Frame]:
+        """The frames of the stack, from the innermost to the outermost; with `explicit` also the runtime's Frames, with
+        `awaiting` also async methods that wait for what the thread does, or the thread for them.
 
         If the walk ends early, iterating the listing raises Error after the last frame that was found.
         """
-        return self._session.frames(self.registers, thread=self.thread, explicit=explicit)
+        return self._session.frames(self.registers, thread=self.thread, explicit=explicit, awaiting=awaiting)
 
 
 class Lookups:
     """The look-ups of a session. Each raises Error if it fails, and ClosedError after the target was closed."""
 
     _pending: Pending
-    _strings: _decode.Strings
 
     @contextmanager
     def _inside(self) -> Iterator[Any]:
@@ -358,7 +383,7 @@ class Lookups:
         found = _sized(_abi.Method)
         with self._inside() as handle, self._pending.collecting():
             call("cdacq_session_method_at", handle, _decode.address(ip), ctypes.byref(found))
-            made: records.Method = _decode.method(ctypes.addressof(found), self._strings)
+            made: records.Method = _decode.method(ctypes.addressof(found), _decode.Strings())
             return made
 
     def methods_at(self, ips: Iterable[int]) -> list[records.Method]:
@@ -370,7 +395,7 @@ class Lookups:
         found[0].size = ctypes.sizeof(_abi.Method)
         with self._inside() as handle, self._pending.collecting():
             call("cdacq_session_methods_at", handle, array, count, found)
-            return _decode.many_methods(memoryview(found).cast("B")[:count * _decode.METHOD_SIZE], self._strings)
+            return _decode.many_methods(memoryview(found).cast("B")[:count * _decode.METHOD_SIZE], _decode.Strings())
 
     def methods(self, *, stubs: bool = False, r2r: str = "prepared") -> Listing[records.Method]:
         """Every method of the process, by start address.
@@ -398,7 +423,7 @@ class Lookups:
                             pending=self._pending)
             if size < _decode.METHOD_SIZE:
                 parts = [part.ljust(_decode.METHOD_SIZE, b"\0") for part in parts]
-            made = _decode.many_methods(b"".join(parts), self._strings, errors)
+            made = _decode.many_methods(b"".join(parts), _decode.Strings(), errors)
         return Listing(made, listing.error)
 
     def code_ranges(self) -> Listing[records.CodeRange]:
@@ -406,6 +431,11 @@ class Lookups:
         with self._inside() as handle:
             return visit("cdacq_session_visit_code_ranges", handle,
                          item=_item(_abi.CodeRangeInfo, _code_range), pending=self._pending)
+
+    def check_layout(self) -> None:
+        """Raises Error if the runtime lays out something in a way that this build does not know, and says what."""
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_check_layout", handle)
 
     def check_code_range(self, address: int) -> bool:
         """Raises Error if methods in the code range around `address` cannot be found. False: no range contains it."""
@@ -416,7 +446,7 @@ class Lookups:
         """GetCodeKind: the kind of code at an address; None if the runtime has none there."""
         kind = ctypes.c_int()
         with self._inside() as handle, self._pending.collecting():
-            status = call("cdacq_session_get_code_kind", handle, _decode.address(address), ctypes.byref(kind))
+            status = call("cdacq_session_code_kind_at", handle, _decode.address(address), ctypes.byref(kind))
         return None if status == Status.NOT_MANAGED else _decode.member(CodeKind, kind.value)
 
     # ---- The ExecutionManager contract
@@ -425,7 +455,7 @@ class Lookups:
         """GetCodeBlockHandle: the block of the method that owns `ip`; None if no method does."""
         handle_of_block = _abi.Block()
         with self._inside() as handle, self._pending.collecting():
-            status = call("cdacq_session_get_code_block", handle, _decode.address(ip), ctypes.byref(handle_of_block))
+            status = call("cdacq_session_code_block_at", handle, _decode.address(ip), ctypes.byref(handle_of_block))
         return None if status == Status.NOT_MANAGED else Block(self, ip, handle_of_block)
 
     def _address_of(self, name: str, address: int) -> int | None:
@@ -436,7 +466,7 @@ class Lookups:
 
     def find_ready_to_run_module(self, address: int) -> int | None:
         """FindReadyToRunModule: the Module whose ReadyToRun image contains an address; None if none does."""
-        return self._address_of("cdacq_session_find_ready_to_run_module", address)
+        return self._address_of("cdacq_session_ready_to_run_module_at", address)
 
     def non_virtual_entry_to_method_desc(self, entry_point: int) -> int | None:
         """NonVirtualEntry2MethodDesc: the MethodDesc that an entry point enters; None if it enters none."""
@@ -459,7 +489,8 @@ class Lookups:
         """GetDynamicFunctionTableEntries: the RUNTIME_FUNCTIONs that a runtime for Windows registers for a heap."""
         with self._inside() as handle:
             return visit("cdacq_session_visit_function_table_entries", handle,
-                         ctypes.c_uint64(_decode.address(table)), item=int, pending=self._pending)
+                         ctypes.c_uint64(_decode.address(table)), item=int, pending=self._pending,
+                         visitor=_abi.Visit)
 
     # ---- Source lines
 
@@ -467,7 +498,7 @@ class Lookups:
         """The IL offset of the code at an address; None if no method owns it, or has no map from code to IL."""
         found = ctypes.c_int32(_abi.OFFSET_UNKNOWN)
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_il_offset", handle, _decode.address(address), ctypes.byref(found))
+            call("cdacq_session_il_offset_at", handle, _decode.address(address), ctypes.byref(found))
         return _decode.il_offset(found.value)
 
     def source_at(self, address: int) -> records.Source | None:
@@ -491,13 +522,6 @@ class Lookups:
             call("cdacq_session_get_exception", handle, _decode.address(address), ctypes.byref(found))
             return ExceptionObject(self, found)
 
-    _text_verified = True
-
-    @property
-    def text_verified(self) -> bool:
-        """False if the last text of an exception, or the last words, rest on a file that nothing could confirm."""
-        return self._text_verified
-
     def _written_text(self, name: str, *arguments: Any) -> tuple[str, ExceptionFlaw]:
         parts: list[bytes] = []
         flaws = ctypes.c_uint()
@@ -508,7 +532,6 @@ class Lookups:
 
         with self._inside() as handle, self._pending.collecting():
             call(name, handle, *arguments, _abi.Write(self._pending.guard(write, 1)), None, ctypes.byref(flaws))
-            self._text_verified = bool(_abi.library().cdacq_session_text_verified(handle))
         return b"".join(parts).decode("utf-8", "surrogateescape"), ExceptionFlaw(flaws.value)
 
     def end(self) -> records.End:
@@ -527,6 +550,19 @@ class Lookups:
         """The text, and how it differs from that of the runtime: 0 if it does not."""
         return self._written_text("cdacq_session_write_last_words")
 
+    def stress_log(self) -> records.StressLog:
+        """The runtime's stress log, without its messages. Raises Error if the runtime does not publish it."""
+        found = _sized(_abi.StressLog)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_get_stress_log", handle, ctypes.byref(found))
+            made: records.StressLog = _stress_log(found)
+            return made
+
+    def stress_messages(self) -> Listing[records.StressMessage]:
+        """The messages of the stress log, the newest first. One with a `problem` says what cannot be read."""
+        with self._inside() as handle:
+            return visit("cdacq_session_visit_stress_log", handle, item=_stress_message, pending=self._pending)
+
     def threads(self) -> Listing[Thread]:
         """The threads: the one that died, then the others in the order of the core or of /proc."""
         with self._inside() as handle:
@@ -534,16 +570,18 @@ class Lookups:
                          item=lambda address: Thread(self, _decode.copy(address, _abi.Thread)), pending=self._pending)
 
     def frames(self, registers: dict[int, int], *, thread: int = 0, explicit: bool = False,
-               caller: bool = False, limit: int = 0) -> Listing[Frame]:
+               caller: bool = False, awaiting: bool = False, limit: int = 0) -> Listing[Frame]:
         """The frames of a stack from registers on: DWARF numbers to values.
 
         `thread` is the address of the runtime's Thread, which leads to its Frames; 0: the walk uses none. `caller`: the
-        program counter is a return address. With `limit` the walk ends after that many frames.
+        program counter is a return address. `awaiting`: async methods that wait for what the thread does, or the thread
+        for them, are among the frames. With `limit` the walk ends after that many frames.
         """
         context = _sized(_abi.Thread)
         context.thread = _decode.address(thread)
         limit = operator.index(limit)
-        flags = (FramesFlags.EXPLICIT if explicit else 0) | (FramesFlags.CALLER if caller else 0)
+        flags = (FramesFlags.EXPLICIT if explicit else 0) | (FramesFlags.CALLER if caller else 0) | (
+            FramesFlags.ASYNC if awaiting else 0)
         found: list[Frame] = []
 
         def visitor(address: int, _context: object) -> int:
@@ -580,6 +618,84 @@ class Lookups:
                           ctypes.byref(found))
             return None if status == Status.NOT_MANAGED else _value(found)
 
+    def fields(self, address: int, struct: int = 0) -> list[records.Field]:
+        """All instance fields of an object, those of base types first. With `struct`, the MethodTable of a struct
+        (`Value.type`), those of the struct at the address (`Value.address`)."""
+        found: list[records.Field] = []
+
+        def visitor(field: int, _context: object) -> int:
+            item = _decode.copy(field, _abi.Field)
+            found.append(records.Field(_decode.text(item.name), _decode.text(item.type), _decode.text(item.owner),
+                                       item.offset, _decode.text(item.problem), _value(item.value.contents)))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            visit = _abi.Visitor(self._pending.guard(visitor, 1))
+            if struct:
+                call("cdacq_session_visit_struct_fields", handle, _decode.address(struct), _decode.address(address),
+                     visit, None)
+            else:
+                call("cdacq_session_visit_fields", handle, _decode.address(address), visit, None)
+        return found
+
+    def is_object(self, address: int) -> bool:
+        """Whether there is an object at the address, as far as its type tells."""
+        with self._inside() as handle, self._pending.collecting():
+            return call("cdacq_session_is_object", handle, _decode.address(address)) != Status.NOT_MANAGED
+
+    def boxed(self, address: int) -> records.Value | None:
+        """The value in a box; None: the object is none."""
+        found = _sized(_abi.Value)
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_get_boxed", handle, _decode.address(address), ctypes.byref(found))
+            return None if status == Status.NOT_MANAGED else _value(found)
+
+    def unwrap(self, value: records.Value) -> records.Value | None:
+        """The value in a Nullable<T>, None for null. Any other value is returned as it is."""
+        found, has_value = _sized(_abi.Value), ctypes.c_bool()
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_get_nullable", handle, ctypes.byref(_value_struct(value)),
+                          ctypes.byref(has_value), ctypes.byref(found))
+            if status == Status.NOT_MANAGED:
+                return value
+            return _value(found) if has_value.value else None
+
+    def value_text(self, value: records.Value) -> str | None:
+        """The text of a value, such as the name of an enum's member; None: it has none, as a reference, or most
+        structs."""
+        parts: list[bytes] = []
+
+        def write(data: int, length: int, _context: object) -> int:
+            parts.append(ctypes.string_at(data, length))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_write_value", handle, ctypes.byref(_value_struct(value)),
+                          _abi.Write(self._pending.guard(write, 1)), None)
+        return None if status == Status.NOT_MANAGED else _decode.text(b"".join(parts))
+
+    def delegate(self, address: int) -> records.Delegate | None:
+        """What a delegate calls; None: the object is none, or it calls no single method."""
+        found = _sized(_abi.Delegate)
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_get_delegate", handle, _decode.address(address), ctypes.byref(found))
+            return None if status == Status.NOT_MANAGED else _delegate(found)
+
+    def items(self, address: int, limit: int = 1 << 20) -> list[records.Item] | None:
+        """At most `limit` items of an array or a collection; None: the object is none that the library knows."""
+        found: list[records.Item] = []
+
+        def visitor(item: int, _context: object) -> int:
+            one = _decode.copy(item, _abi.Item)
+            key = _value(one.key.contents) if one.key else None
+            found.append(records.Item(one.index, _decode.text(one.problem), key, _value(one.value.contents)))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_visit_items", handle, _decode.address(address),
+                          _decode.number(limit, "a limit"), None, _abi.Visitor(self._pending.guard(visitor, 1)), None)
+        return None if status == Status.NOT_MANAGED else found
+
     def element(self, address: int, index: int) -> records.Value:
         """An element of an array; those of several dimensions are in the order of memory."""
         index = operator.index(index)
@@ -603,6 +719,46 @@ class Lookups:
             call("cdacq_session_write_string", handle, _decode.address(address), _decode.number(limit, "a limit", 32),
                  _abi.Write(self._pending.guard(write, 1)), None)
         return b"".join(parts).decode("utf-8", "surrogateescape")
+
+    # ---- The heap
+
+    def heap(self, with_objects: bool = True) -> records.Heap:
+        """The GC heap, with all its objects unless `with_objects` is false. Stop a process: else it changes meanwhile."""
+        info = _sized(_abi.HeapInfo)
+        segments: list[records.HeapSegment] = []
+        problems: list[str] = []
+        objects = tuple(array.array(code) for code in "QQQB")
+
+        def take_segment(address: int, _context: object) -> int:
+            segments.append(_heap_segment(_abi.HeapSegment.from_address(address)))
+            return 0
+
+        def take_object(address: int, _context: object) -> int:
+            item = _abi.HeapObject.from_address(address)
+            for values, value in zip(objects, (item.address, item.method_table, item.byte_size, item.generation)):
+                values.append(value)
+            return 0
+
+        def take_problem(text: int, _context: object) -> int:
+            problems.append(_decode.text(ctypes.string_at(text)) or "")
+            return 0
+
+        visitor = _sized(_abi.HeapVisitor)
+        visitor.segment = _abi.Visitor(self._pending.guard(take_segment, 1))
+        if with_objects:
+            visitor.object = _abi.Visitor(self._pending.guard(take_object, 1))
+        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_heap", handle, ctypes.byref(visitor), ctypes.byref(info))
+        return records.Heap(info.is_server, info.has_regions, info.is_under_way, info.heap_count, info.problem_count,
+                            segments, problems, *objects)
+
+    def type_name(self, method_table: int) -> str | None:
+        """The name of a MethodTable's type; "Free" for that of free memory in the heap."""
+        name = ctypes.c_char_p()
+        with self._inside() as handle:
+            call("cdacq_session_get_type_name", handle, _decode.address(method_table), ctypes.byref(name))
+            return _decode.text(name.value)
 
     # ---- Locks
 
@@ -637,16 +793,16 @@ class Lookups:
         problem = None
 
         def add_frame(frame: int, _context: object) -> int:
-            library.cdacq_wait_graph_add_frame(graph, frame)
+            library.cdacq_wait_graph_add_frame(graph, _abi.Frame.from_address(frame))
             return 0
         each_frame = _abi.Visitor(add_frame)
 
         def add_thread(thread: int, _context: object) -> int:
             nonlocal threads
             threads += 1
-            library.cdacq_wait_graph_add_thread(graph, thread)
-            library.cdacq_session_visit_frames(handle, ctypes.cast(thread, ctypes.POINTER(_abi.Thread)), None, 0,
-                                               each_frame, None, None)
+            item = _abi.Thread.from_address(thread)
+            library.cdacq_wait_graph_add_thread(graph, item)
+            library.cdacq_session_visit_frames(handle, item, None, 0, each_frame, None, None)
             return 0
 
         with self._pending.collecting():

@@ -1,8 +1,11 @@
 """Sorts many cores by defect: a row for each core, then a table and a summary of the rows.
 
-    python3 -m cdacq.buckets rows CORE... > rows.jsonl      # or the cores' paths on standard input, one a line
-    python3 -m cdacq.buckets summary rows.jsonl
-    python3 -m cdacq.buckets csv rows.jsonl > rows.csv
+    python3 -P -m cdacq.buckets rows CORE... > rows.jsonl      # or the cores' paths on standard input, one a line
+    python3 -P -m cdacq.buckets summary rows.jsonl
+    python3 -P -m cdacq.buckets csv rows.jsonl > rows.csv
+
+Without -P, Python would also import from the current folder, to which strangers may write cores. Before Python 3.11, the
+option is -I.
 
 A row is what `cdacq report --signature --json` prints. The tool runs in a process of its own for each core, so a core
 that takes too long, or is damaged, costs a row with `error` and nothing else. Any engine can spread the cores over
@@ -20,6 +23,8 @@ import subprocess
 import sys
 from datetime import datetime, timezone
 from typing import Any, Iterable, Iterator, NamedTuple
+
+from ._debugger import data, note
 
 Row = dict[str, Any]
 
@@ -106,7 +111,10 @@ def flat(one: Row) -> Row:
 
 
 def _day(seconds: int | None) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d") if seconds is not None else "-"
+    try:
+        return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d") if seconds is not None else "-"
+    except (OverflowError, OSError, ValueError):
+        return "-"  # no file was written then
 
 
 def _cores(arguments: list[str]) -> Iterator[str]:
@@ -120,7 +128,10 @@ def _cores(arguments: list[str]) -> Iterator[str]:
 def _write_csv(rows: list[Row]) -> None:
     writer = csv.DictWriter(sys.stdout, COLUMNS)
     writer.writeheader()
-    writer.writerows(map(flat, rows))
+    for one in rows:
+        row_ = flat(one)
+        texts = {name: note(value) for name, value in row_.items() if isinstance(value, str)}
+        writer.writerow(row_ | texts | {"target": data(str(one["target"]))})
 
 
 def _write_parquet(rows: list[Row], path: str) -> None:
@@ -148,7 +159,16 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _is_safe() -> bool:
+    """Whether Python imports only from where it is installed, and from what PYTHONPATH names."""
+    return bool(getattr(sys.flags, "safe_path", False) or sys.flags.isolated)
+
+
 def main() -> int:
+    if not _is_safe():
+        option = "-P" if sys.version_info >= (3, 11) else "-I"
+        sys.exit(f"cdacq.buckets: run it as 'python3 {option} -m cdacq.buckets': without {option}, Python also imports from "
+                 "the current folder")
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # a path may have any bytes
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -166,8 +186,8 @@ def main() -> int:
     else:
         print(f"{'cores':>8}  {'first seen':10}  {'last seen':10}  defect")
         for bucket in buckets(rows):
-            print(f"{bucket.count:8}  {_day(bucket.first_seen):10}  {_day(bucket.last_seen):10}  {bucket.signature}\n"
-                  f"{'':34}{bucket.example}")
+            print(f"{bucket.count:8}  {_day(bucket.first_seen):10}  {_day(bucket.last_seen):10}  "
+                  f"{note(bucket.signature)}\n{'':34}{data(bucket.example)}")
     return 0
 
 

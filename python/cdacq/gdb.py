@@ -18,17 +18,26 @@ import gdb.unwinder
 from gdb.FrameDecorator import FrameDecorator
 
 from ._abi import library
-from ._debugger import (MACHINES, POINTERS, REGISTERS, Debugger, Intervals, data, file_name, name_text, printable,
+from ._debugger import (MACHINES, POINTERS, REGISTERS, Core, Debugger, Intervals, data, file_name, name_text, printable,
                         read_core)
 from ._lookups import Frame
 from .errors import Error
 from .target import Mapping
 
 _MAPPING = re.compile(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)"
-                      r"(?:\s+[r-][w-][x-][ps])?(?:\s+(\S.*))?$")
+                      r"(?:\s+[r-][w-][x-][ps](?=\s|$))?(?:\s+(\S.*?) ?|\s*)$")
 _MASK = (1 << 64) - 1
 _UNREADABLE = "?"  # instead of a name that gdb refuses to give
 STOP_FRAMES_MAX = 64  # that a stop looks at for new code
+
+
+def parse_mappings(text: str) -> Iterator[Mapping]:
+    """What `info proc mappings` prints. From gdb 16 on, each line ends with a blank; before, it can only be the path's."""
+    lines = [parts for line in text.split("\n") if (parts := _MAPPING.match(line))]
+    has_blank = all(parts[0].endswith(" ") for parts in lines)
+    for parts in lines:
+        path = parts[4] and parts[4] + " " * (not has_blank and parts[0].endswith(" "))
+        yield Mapping(int(parts[1], 16), int(parts[2], 16), int(parts[3], 16), path or None)
 
 
 def _output(command: str) -> str:
@@ -68,19 +77,18 @@ class _Gdb(Debugger):
             return b""
 
     def mappings(self) -> list[Mapping]:
-        try:
-            text = _output("info proc mappings")
-        except gdb.error:
-            text = ""
-        found = []
-        for line in text.splitlines():
-            parts = _MAPPING.match(line)
-            if parts:
-                found.append(Mapping(int(parts[1], 16), int(parts[2], 16), int(parts[3], 16), parts[4] or None))
+        path = _core_file()
+        core = read_core(path) if path else None
+        found = core.mappings if core else []  # gdb prints them, and has no other way to pass them on
+        if not found:
+            try:
+                found = list(parse_mappings(_output("info proc mappings")))
+            except gdb.error:
+                pass
         if not any(mapping.path for mapping in found):
             found = list(self._shared_libraries())
         self._paths = tuple({mapping.path: None for mapping in found if mapping.path})
-        self._held = _held()
+        self._held = _held(core)
         return found
 
     def held(self) -> Intervals | None:
@@ -183,15 +191,18 @@ class _Walk:
             self.frames.setdefault((frame.pc, frame.sp), (frame, caller))
 
 
-def _held() -> Intervals | None:
-    """Where the core has memory, if there is one. Elsewhere gdb shows what files have now, and does not say so."""
-    files = _output("info files")
-    core = re.search(r"^Local core dump file:\s+`(.*)', file type", files, re.M)
-    if not core:
+def _core_file() -> str | None:
+    found = re.search(r"^Local core dump file:\s+`(.*)', file type", _output("info files"), re.M)
+    return found[1] if found else None
+
+
+def _held(core: Core | None) -> Intervals | None:
+    """Where the core has memory, if there is one. Elsewhere gdb shows what files have now, and does not say so. What
+    gdb lists has what the core lacks, too."""
+    if core is None:
         return None
-    held = read_core(core[1]).held  # gdb lists what the core lacks among what it has
-    return sorted(held or ((int(begin, 16), int(end, 16)) for begin, end in re.findall(
-        r"^\s*0x([0-9a-f]+) - 0x([0-9a-f]+) is load", files, re.M)))
+    return sorted(core.held or ((int(begin, 16), int(end, 16)) for begin, end in re.findall(
+        r"^\s*0x([0-9a-f]+) - 0x([0-9a-f]+) is load", _output("info files"), re.M)))
 
 
 def _tid(thread: Any) -> int:
@@ -414,8 +425,8 @@ class _Command(gdb.Command):
 
 
 class _Stack(_Command):
-    def complete(self, text: str, word: str) -> list[str]:
-        return ["all"] if "all".startswith(word) else []
+    def complete(self, text: str, word: str | None) -> list[str]:
+        return ["all"] if "all".startswith(word or "") else []  # gdb 16 has none if there is nothing to complete
 
 
 class _Symbols(gdb.Command):

@@ -92,16 +92,19 @@ class JitdumpRecord:
         return found
 
     def entries(self) -> list[records.JitdumpEntry]:
-        """The debug entries of a JIT_CODE_DEBUG_INFO."""
+        """The debug entries of a JIT_CODE_DEBUG_INFO. The name of one that has "\\xff" is that of the entry before."""
         cursor = ctypes.c_uint64()
         item = _sized(_abi.JitdumpEntry)
+        names: list[str | None] = []
 
         def element() -> records.JitdumpEntry | None:
             if call("cdacq_jitdump_record_next_entry", self._item, ctypes.byref(cursor),
-                    ctypes.byref(item)) == Status.END:
+                    ctypes.byref(item)) == Status.DONE:
                 return None
-            return records.JitdumpEntry(item.code_addr, item.line, item.discrim,
-                                        _decode.text_at(item.name, item.name_length))
+            name = _decode.text_at(item.name, item.name_length)
+            if not names or item.name_length != 1 or ctypes.string_at(item.name, 1) != b"\xff":
+                names[:] = [name]
+            return records.JitdumpEntry(item.code_addr, item.line, item.discrim, names[0])
         return self._list(element)
 
     def _strings(self, which: JitdumpStrings) -> list[str]:
@@ -109,7 +112,7 @@ class JitdumpRecord:
 
         def element() -> str | None:
             if call("cdacq_jitdump_record_next_string", self._item, which, ctypes.byref(cursor),
-                    ctypes.byref(address), ctypes.byref(length)) == Status.END:
+                    ctypes.byref(address), ctypes.byref(length)) == Status.DONE:
                 return None
             return _decode.text_at(address.value, length.value) or ""
         return self._list(element)
@@ -128,7 +131,7 @@ class JitdumpRecord:
 
         def element() -> Any:
             nonlocal index
-            if index == 1 << 32 or call(name, self._item, index, ctypes.byref(item)) == Status.END:
+            if index == 1 << 32 or call(name, self._item, index, ctypes.byref(item)) == Status.DONE:
                 return None
             index += 1
             return decode(item)
@@ -164,8 +167,12 @@ class Jitdump:
         self._pending = Pending()
         self._generation = 0
         self._handle = ctypes.c_void_p()
+        self._path = path
         self.find_problem: str | None = None
         call("cdacq_jitdump_open", _decode.encode(os.fspath(path)), flags, ctypes.byref(self._handle))
+
+    def __repr__(self) -> str:
+        return f"<cdacq.Jitdump {os.fspath(self._path)!r}{', closed' if self._gate.closed else ''}>"
 
     def _using(self) -> Any:
         return _Using(self._gate)
@@ -175,7 +182,7 @@ class Jitdump:
         item = _sized(_abi.JitdumpRecord)
         with self._using():
             self._generation += 1
-            if call("cdacq_jitdump_next", self._handle, ctypes.byref(item)) == Status.END:
+            if call("cdacq_jitdump_next", self._handle, ctypes.byref(item)) == Status.DONE:
                 return None
             return JitdumpRecord(self, item)
 

@@ -1,11 +1,12 @@
 """The records in which answers are returned: tuples with names. What is not known is None or 0."""
 from __future__ import annotations
 
+import array
 import struct
 from typing import NamedTuple
 
-from ._abi import (Answer, ClauseKind, CodeHeapType, CodeKind, DescriptorItemKind, EndKind, ExceptionFlaw, LockKind,
-                   NeedKind, Status, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
+from ._abi import (Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
+                   ExceptionFlaw, Generation, LockKind, NeedKind, Status, StressFlaw, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
 
 
 class Need(NamedTuple):
@@ -55,6 +56,8 @@ class TargetInfo(NamedTuple):
     """unix or win; None before .NET 10."""
     descriptor_missing: str | None
     """The first part of the descriptor that the target lacks, and why."""
+    missing_filter: CoreFilter
+    """Bits of coredump_filter that a core was written without, as it seems."""
 
 
 class ProcessInfo(NamedTuple):
@@ -105,6 +108,10 @@ class ThreadTime(NamedTuple):
     tid: int
     processor_time: int
     """Nanoseconds since it began, in the program and in the kernel."""
+    delay: int
+    """Nanoseconds for which it was ready to run and no processor was free; 0: not known."""
+    runs: int
+    """How often it was given a processor; 0: not known."""
 
 
 class RuntimeInfo(NamedTuple):
@@ -115,6 +122,8 @@ class RuntimeInfo(NamedTuple):
     version: str | None
     descriptor_address: int
     in_use: bool
+    problem: str | None
+    """Why a runtime that was to be used cannot be read."""
 
 
 class ContractInfo(NamedTuple):
@@ -161,8 +170,21 @@ class Method(NamedTuple):
     ip: int
     answer: Answer
     kind: CodeKind
+    runtime: int
+    """The number of the runtime whose code it is: of `runtime` of `open`."""
+    module_verified: bool
+    cold: bool
+    prepared_unknown: bool
+    """The name lacks nothing; `error` says that it cannot be read whether ReadyToRun code is prepared."""
+    async_thunk: bool
+    """The runtime's own code (since .NET 11), which stands for the method that is named, and calls its code."""
+    name: str | None
+    module: str | None
     method_desc: int
     """0 for ReadyToRun code that the runtime has not prepared, or if `prepared_unknown`."""
+    tier: str | None
+    token: int
+    il_offset: int | None
     code_start: int
     code_size: int
     """The size of the whole hot part, including funclets."""
@@ -171,22 +193,13 @@ class Method(NamedTuple):
     offset: int
     """From code_start; in the cold part code_size plus the offset from cold_start."""
     funclet_start: int
-    token: int
-    il_offset: int | None
+    file: str | None
+    source_url: str | None
     line: int
     """From 1, in `file`; 0 if not known."""
-    cold: bool
-    module_verified: bool
-    name: str | None
-    module: str | None
-    tier: str | None
-    file: str | None
+    column: int
     error: str | None
     """Why the look-up failed, why there is no name, or what is missing."""
-    source_url: str | None
-    column: int
-    prepared_unknown: bool
-    """The name lacks nothing; `error` says that it cannot be read whether ReadyToRun code is prepared."""
 
     @property
     def is_managed(self) -> bool:
@@ -319,6 +332,37 @@ class End(NamedTuple):
     flaws: ExceptionFlaw
 
 
+class StressLog(NamedTuple):
+    """The runtime's log of its own events: `struct cdacq_stress_log`."""
+    address: int
+    is_on: bool
+    """False: the process was started without it."""
+    facilities: int
+    level: int
+    max_size_per_thread: int
+    max_size_total: int
+    chunk_count: int
+    ticks_per_second: int
+    start_time: int
+    """Nanoseconds since 1970; 0: not published."""
+
+
+class StressMessage(NamedTuple):
+    """A message of the stress log, or what cannot be read of it: `struct cdacq_stress_message`."""
+    address: int
+    thread_id: int
+    time: int
+    """Nanoseconds since the start of the log."""
+    facilities: int
+    """Bits; `cdacq.stress_facilities` has their names."""
+    arguments: tuple[int, ...]
+    format: str | None
+    text: str | None
+    """None: it cannot be read, and `problem` says why."""
+    flaws: StressFlaw
+    problem: str | None
+
+
 class Object(NamedTuple):
     """An object of the target."""
     address: int
@@ -339,6 +383,8 @@ class Value(NamedTuple):
     width: int
     address: int
     bits: int
+    type: int
+    """The MethodTable of a struct or an enum; 0: another type, or not known."""
 
     @property
     def value(self) -> bool | int | float | str | None:
@@ -356,6 +402,83 @@ class Value(NamedTuple):
                                         self.bits.to_bytes(8, "little")[:self.width])[0]
             return real
         return self.bits
+
+
+class HeapSegment(NamedTuple):
+    """A part of the GC heap: `struct cdacq_heap_segment`."""
+    address: int
+    begin: int
+    end: int
+    committed: int
+    reserved: int
+    generation: Generation
+    heap: int
+
+
+class Heap(NamedTuple):
+    """The GC heap. The arrays have an element for each object, in the order of the walk; they are buffers, so that
+    numpy.frombuffer takes them as they are."""
+    is_server: bool
+    has_regions: bool
+    is_under_way: bool
+    """A garbage collection moved objects at that moment: parts of the heap are inconsistent."""
+    heap_count: int
+    problem_count: int
+    segments: list[HeapSegment]
+    problems: list[str]
+    """What was left out, the first 1,000."""
+    addresses: array.array[int]
+    method_tables: array.array[int]
+    """For Session.type_name()."""
+    byte_sizes: array.array[int]
+    generations: array.array[int]
+    """The numbers of enum Generation."""
+
+
+class Field(NamedTuple):
+    """A field of an object or a struct: `struct cdacq_field`."""
+    name: str | None
+    type: str | None
+    owner: str | None
+    """The type that declares it."""
+    offset: int
+    problem: str | None
+    """Why the value cannot be read."""
+    value: Value
+
+
+class Item(NamedTuple):
+    """An item of a collection, or an element of an array: `struct cdacq_item`."""
+    index: int
+    problem: str | None
+    """Why it cannot be read."""
+    key: Value | None
+    value: Value
+
+
+class Delegate(NamedTuple):
+    """What a delegate calls: `struct cdacq_delegate`."""
+    target: int
+    """The object that the method is called on; 0: none."""
+    entry: int
+    method_desc: int
+    method: str | None
+
+
+class SystemCall(NamedTuple):
+    """A system call that a thread was in."""
+    kind: CallKind
+    number: int
+    name: str | None
+    descriptor: int
+    """That it uses; -1: none, or not known."""
+    child: int
+    """The process that it waits for; 0: any, or not known."""
+    file: str | None
+    """Of a running process: what the descriptor leads to."""
+    local: str | None
+    peer: str | None
+    """Of a socket: the other end's address."""
 
 
 class Lock(NamedTuple):
@@ -383,6 +506,11 @@ class Task(NamedTuple):
     status: str | None
     method: str | None
     tid: int
+    file: str | None
+    """Where the method awaits."""
+    line: int
+    others: int
+    """Further tasks that it waits for (Task.WhenAll), and which no element shows."""
 
 
 class Wait(NamedTuple):
@@ -408,6 +536,10 @@ class Wait(NamedTuple):
     """Threads that hold the ReaderWriterLockSlim to read; 0 for other waits."""
     has_pending_continuation: bool
     """What the async method of the last task awaited has completed, but the rest of the method has not begun to run."""
+    is_cycle: bool
+    """The last of `tasks` awaits one of those before it: none of them can complete."""
+    process: int
+    """The pid of the process for whose end the thread waits; 0: not known."""
 
 
 class ThreadPool(NamedTuple):
@@ -590,8 +722,10 @@ class MappedFile(NamedTuple):
     """None: compiled code in memory that no file backs."""
     local_path: str | None
     has_code: bool
-    may_execute: int
+    may_execute: bool
     """1: one of its mappings can be executed, or that is not known."""
+    former_path: str | None
+    """The path that it had, if it was deleted or replaced since, which the kernel adds to `path`."""
 
 
 class Comparison(NamedTuple):

@@ -14,6 +14,7 @@ from . import _abi, _decode, records
 from ._abi import NameStyle, OpenFlags, Verdict
 from ._calls import Gate, Listing, Pending, call, visit
 from ._lookups import Lookups, _item, _sized, registers_struct
+from ._report import run_report
 
 _need = _decode.decoder(_abi.Need, records.Need)
 _target_info = _decode.decoder(_abi.TargetInfo, records.TargetInfo)
@@ -100,7 +101,8 @@ def _write_text(text: str | os.PathLike[str], address: int, size: int) -> bool:
 
 def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_paths: Any, descriptors: Any,
              descriptor_address: int, names: NameStyle, find_file: Any, describe_need: Any, store_max: int,
-             progress: Any, work_max: int, memory_max: int, fetching: Any) -> Any:
+             progress: Any, work_max: int, memory_max: int, fetching: Any, symbol_servers: Any,
+             symbol_cache: str | os.PathLike[str] | None, fetch_failed: Any) -> Any:
     options = _sized(_abi.Options)
     options.work_max, options.memory_max = (_decode.number(most, "a bound") for most in (work_max, memory_max))
     options.flags, options.runtime = flags, _decode.number(runtime, "the index of a runtime", 32)
@@ -108,32 +110,40 @@ def _options(kept: _Kept, flags: OpenFlags, runtime: int, sysroots: Any, module_
     options.sysroots, options.sysroot_count = kept.strings(_one_or_more(sysroots))
     options.module_paths, options.module_path_count = kept.strings(_one_or_more(module_paths))
     options.descriptors, options.descriptor_count = kept.strings(_one_or_more(descriptors))
+    options.symbol_servers, options.symbol_server_count = kept.strings(_one_or_more(symbol_servers))
+    if symbol_cache is not None:
+        options.symbol_cache = kept.keep(_decode.encode(os.fspath(symbol_cache)))
     options.descriptor_address, options.store_max = (
         _decode.address(descriptor_address), _decode.number(store_max, "a size"))
     need = _item(_abi.Need, _need)
     for name, function in (("find_file", find_file), ("describe_need", describe_need), ("progress", progress),
-                           ("fetching", fetching)):
+                           ("fetching", fetching), ("fetch_failed", fetch_failed)):
         _decode.function(function, name)
 
     if find_file is not None:
-        def find(_context: object, address: int, path: int, size: int) -> bool:
+        def find(address: int, path: int, size: int, _context: object) -> bool:
             found = find_file(need(address))
             return found is not None and _write_text(found, path, size)
         options.find_file = kept.keep(_abi.FindFile(kept.pending.guard(find, False)))
     if describe_need is not None:
-        def describe(_context: object, address: int, text: int, size: int) -> None:
+        def describe(address: int, text: int, size: int, _context: object) -> None:
             described = describe_need(need(address))
             if described is not None:
                 _write_text(described, text, size)
         options.describe_need = kept.keep(_abi.DescribeNeed(kept.pending.guard(describe, None)))
     if progress is not None:
-        def report(_context: object, done: int, total: int) -> None:
+        def report(done: int, total: int, _context: object) -> None:
             progress(done, total)
         options.progress = kept.keep(_abi.Progress(kept.pending.guard(report, None)))
     if fetching is not None:
-        def fetch(_context: object, address: int | None, done: int, total: int) -> None:
+        def fetch(address: int | None, done: int, total: int, _context: object) -> None:
             fetching(need(address) if address else None, done, total)
         options.fetching = kept.keep(_abi.Fetching(kept.pending.guard(fetch, None)))
+    if fetch_failed is not None:
+        def fail(address: int, url: int, absent: bool, why: int, _context: object) -> None:
+            texts = (_decode.text(ctypes.string_at(text)) for text in (url, why))
+            fetch_failed(need(address), next(texts), absent, next(texts))
+        options.fetch_failed = kept.keep(_abi.FetchFailed(kept.pending.guard(fail, None)))
     return options
 
 
@@ -178,7 +188,7 @@ def _memory(kept: _Kept, callbacks: Memory) -> Any:
     if callbacks.read is not None:
         reader = _decode.function(callbacks.read, "read")
 
-        def read(_context: object, address: int, buffer: int, size: int) -> int:
+        def read(address: int, buffer: int, size: int, _context: object) -> int:
             data = reader(address, size)
             if len(data) > size:
                 raise ValueError(f"read({address:#x}, {size}) returned {len(data)} bytes")
@@ -189,7 +199,7 @@ def _memory(kept: _Kept, callbacks: Memory) -> Any:
         finder = _decode.function(callbacks.span_at, "span_at")
         spans: dict[int, tuple[Any, Any, int]] = {}
 
-        def span_at(_context: object, address: int, begin: Any, end: Any, data: Any) -> bool:
+        def span_at(address: int, begin: Any, end: Any, data: Any, _context: object) -> bool:
             found = finder(address)
             if found is None:
                 return False
@@ -203,6 +213,30 @@ def _memory(kept: _Kept, callbacks: Memory) -> Any:
             return True
         memory.span_at = kept.keep(_abi.SpanAt(kept.pending.guard(span_at, False)))
     return memory
+
+
+class _Origin(NamedTuple):
+    """Where a target is from."""
+    text: str
+    """For people."""
+    report: list[str] | None
+    """The arguments of `cdacq report`; None if the command line cannot open it."""
+
+
+def _description(source: Any, image: bool) -> str:
+    if source is None:
+        return "memory"
+    if isinstance(source, int):
+        return f"process {source}"
+    name = getattr(source, "name", "a file") if hasattr(source, "fileno") else os.fspath(source)
+    return f"{'image' if image else 'core'} {name!r}"
+
+
+def _report_arguments(source: Any, options: dict[str, Any], flags: list[str]) -> list[str] | None:
+    if not isinstance(source, (int, str, bytes, os.PathLike)):
+        return None
+    named = [f"{name}={os.fsdecode(value)}" for name, values in options.items() for value in _one_or_more(values)]
+    return [*flags, *named, str(source) if isinstance(source, int) else os.path.abspath(os.fsdecode(source))]
 
 
 def _open_handle(source: Any, callbacks: Memory | None, image: bool, kept: _Kept, options: Any) -> Any:
@@ -226,7 +260,7 @@ def _open_handle(source: Any, callbacks: Memory | None, image: bool, kept: _Kept
 
 def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, callbacks: Memory | None = None,
          image: bool = False, stop: bool = False, record: bool = False, debuginfod: bool = False,
-         partial: bool = False, pread: bool = False, keep: bool = False, runtime: int = 0,
+         partial: bool = False, pread: bool = False, keep: bool = False, runtime: int = 0, all_runtimes: bool = False,
          sysroots: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
          module_paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
          descriptors: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), descriptor_address: int = 0,
@@ -234,7 +268,9 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
          find_file: Callable[[records.Need], str | os.PathLike[str] | None] | None = None,
          describe_need: Callable[[records.Need], str | None] | None = None, store_max: int = 0,
          progress: Callable[[int, int], object] | None = None, work_max: int = 0, memory_max: int = 0,
-         fetching: Callable[[records.Need | None, int, int], object] | None = None) -> Target:
+         fetching: Callable[[records.Need | None, int, int], object] | None = None,
+         symbol_servers: str | Iterable[str] = (), symbol_cache: str | os.PathLike[str] | None = None,
+         fetch_failed: Callable[[records.Need, str, bool, str], object] | None = None) -> Target:
     """Opens a target; close it, or use it in a `with` statement. Raises Error.
 
     `source` is the path of a core, an open file that provides one (a pipe too, which is read to its end), the id of a
@@ -245,13 +281,16 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
     read, for `write_snapshot`. `debuginfod`: ask the servers in DEBUGINFOD_URLS for missing ELF files. `partial`: also
     open a target in which no method can be found; `info` then says why. `pread`: read the core with pread and map
     nothing, for files that may change. `keep`: of a running process, keep what was read until `refresh`. `runtime`: the
-    index of the runtime to use. `sysroots`, `module_paths`: where the target's files are on this machine.
+    index of the runtime to use. `all_runtimes`: look-ups and stacks are answered by all runtimes of the process, and
+    `of_runtime` has what belongs to one of them. `sysroots`, `module_paths`: where the target's files are on this machine.
     `descriptors`: JSON files that override the published descriptor. `names`: the style of method names.
 
     `find_file` is called with each Need and returns a path or None; `describe_need` returns a text for the message
     that reports the need; `progress` is called with the bytes read and their total while a core is unpacked;
-    `fetching` is called with a Need, the bytes and their total (0: not yet known) while debuginfod fetches a file, and
-    with None when the fetch has ended.
+    `fetching` is called with a Need, the bytes and their total (0: not yet known) while a file is fetched, and with
+    None when the fetch has ended; `fetch_failed` is called with a Need, a URL, whether the symbol server has no such
+    file, and why it was not fetched. `symbol_servers`: URLs of symbol servers to ask for missing files and PDBs by the
+    program curl; `symbol_cache`: the folder of fetched files, by default ~/.cache/cdacq.
     `store_max` is the maximal size of the temporary file, in bytes. `work_max` and `memory_max` bound the steps and the
     memory of all calls together; 0: no bound; BOUND_BY_SIZE: what a core of its size may need. Callbacks must not use
     the target.
@@ -264,13 +303,22 @@ def open(source: str | os.PathLike[str] | int | IO[bytes] | None = None, *, call
         _decode.process_id(source)
     flags = OpenFlags(0)
     for wanted, flag in ((stop, OpenFlags.STOP), (record, OpenFlags.RECORD), (debuginfod, OpenFlags.DEBUGINFOD),
-                         (partial, OpenFlags.PARTIAL), (pread, OpenFlags.PREAD), (keep, OpenFlags.KEEP)):
+                         (partial, OpenFlags.PARTIAL), (pread, OpenFlags.PREAD), (keep, OpenFlags.KEEP),
+                         (all_runtimes, OpenFlags.ALL_RUNTIMES)):
         flags |= flag if wanted else OpenFlags(0)
+    sysroots, module_paths, descriptors, symbol_servers = map(
+        _one_or_more, (sysroots, module_paths, descriptors, symbol_servers))  # each may be read only once
     kept = _Kept(Pending())
     options = _options(kept, flags, runtime, sysroots, module_paths, descriptors, descriptor_address, names, find_file,
-                       describe_need, store_max, progress, work_max, memory_max, fetching)
+                       describe_need, store_max, progress, work_max, memory_max, fetching, symbol_servers,
+                       symbol_cache, fetch_failed)
     is_process = isinstance(source, int) and callbacks is None
-    return Target(_open_handle(source, callbacks, image, kept, options), kept, is_process or record)
+    origin = _Origin(_description(source, image), None if image else _report_arguments(source, {
+        "--sysroot": sysroots, "--module-path": module_paths, "--descriptor": descriptors,
+        "--symbol-server": symbol_servers, "--symbol-cache": () if symbol_cache is None else symbol_cache,
+        "--descriptor-address": f"{descriptor_address:x}" if descriptor_address else (),
+        "--runtime": str(int(runtime)) if runtime else ()}, ["--debuginfod"] if debuginfod else []))
+    return Target(_open_handle(source, callbacks, image, kept, options), kept, is_process or record, origin)
 
 
 class Session(Lookups):
@@ -283,7 +331,6 @@ class Session(Lookups):
     def __init__(self, target: Target) -> None:
         self._target = target
         self._pending = target._pending
-        self._strings = _decode.Strings()
         self._gate = Gate("session", exclusive=True)
         self._handle = ctypes.c_void_p()
         with target._using() as handle, self._pending.collecting():
@@ -304,14 +351,16 @@ class Session(Lookups):
         if self._gate.close():
             self._target._destroy_session(self._handle.value)
 
-    @property
-    def memory(self) -> int:
-        """How many bytes of strings the session keeps until it is closed.
+    def of_runtime(self, runtime: int) -> RuntimeSession:
+        """The look-ups of one runtime, if the target was opened with `all_runtimes`. Raises LookupError."""
+        return RuntimeSession(self, runtime)
 
-        In a process that runs, they grow with every new method that is asked for.
-        """
-        with self._inside() as handle:
-            return int(_abi.library().cdacq_session_memory(handle))
+    def report(self) -> dict[str, Any]:
+        """That of the target: see `Target.report`."""
+        return self._target.report()
+
+    def __repr__(self) -> str:
+        return f"<cdacq.Session of {self._target._origin.text}{', closed' if self._gate.closed else ''}>"
 
     def __del__(self) -> None:
         if hasattr(self, "_handle") and self._handle and not self._gate.closed:
@@ -325,6 +374,37 @@ class Session(Lookups):
         self.close()
 
 
+class RuntimeSession(Lookups):
+    """The look-ups of one of the runtimes that a session asks. Made by `of_runtime`; closed with that session."""
+
+    def __init__(self, session: Session, runtime: int) -> None:
+        self._session = session
+        self._pending = session._pending
+        with session._inside() as handle:
+            self._handle = _abi.library().cdacq_session_of_runtime(
+                handle, _decode.number(runtime, "the index of a runtime", 32))
+        if not self._handle:
+            raise LookupError(f"runtime {runtime} is not there, cannot be read, or is not asked")
+        self._runtime = runtime
+
+    def __repr__(self) -> str:
+        return f"<cdacq.RuntimeSession of runtime {self._runtime} of {self._session._target._origin.text}>"
+
+    @contextmanager
+    def _inside(self) -> Iterator[Any]:
+        with self._session._inside():
+            yield self._handle
+
+    @property
+    def info(self) -> records.TargetInfo:
+        """What the target is, with this runtime as the one in use."""
+        found = _sized(_abi.TargetInfo)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_target_get_info", _abi.library().cdacq_session_target(handle), ctypes.byref(found))
+            info: records.TargetInfo = _target_info(found)
+            return info
+
+
 class Target(Lookups):
     """An open target. Made by `open`. It has the look-ups of a session, and what concerns the target as a whole.
 
@@ -332,8 +412,9 @@ class Target(Lookups):
     process or on a target with `record`. After `close`, every call on the target and what it made raises ClosedError.
     """
 
-    def __init__(self, handle: Any, kept: _Kept, exclusive: bool) -> None:
+    def __init__(self, handle: Any, kept: _Kept, exclusive: bool, origin: _Origin) -> None:
         self._handle = handle
+        self._origin = origin
         self._kept = kept
         self._pending = kept.pending
         self._gate = Gate("target", exclusive=exclusive)
@@ -364,9 +445,15 @@ class Target(Lookups):
                 self._session = Session(self)
             return self._session
 
+    def of_runtime(self, runtime: int) -> RuntimeSession:
+        """The look-ups of one runtime, if the target was opened with `all_runtimes`. Raises LookupError."""
+        return self._default.of_runtime(runtime)
+
     @property
-    def _strings(self) -> _decode.Strings:  # type: ignore[override]
-        return self._default._strings
+    def runtime_count(self) -> int:
+        """How many runtimes the process has."""
+        with self._using() as handle:
+            return int(_abi.library().cdacq_target_runtime_count(handle))
 
     def session(self) -> Session:
         """Another session, for another thread."""
@@ -404,7 +491,7 @@ class Target(Lookups):
             self.close()
 
     def __repr__(self) -> str:
-        return f"<cdacq.Target {self._handle.value or 0:#x}{', closed' if self._gate.closed else ''}>"
+        return f"<cdacq.Target of {self._origin.text}{', closed' if self._gate.closed else ''}>"
 
     # ---- What the target is
 
@@ -432,13 +519,27 @@ class Target(Lookups):
             info: records.ProcessInfo = _process_info(found)
             return info
 
+    def report(self) -> dict[str, Any]:
+        """The report that `cdacq report --json` makes of the same core or process, with the same files.
+
+        It is made by the command line, which opens the core or process again: a process must not be stopped by this
+        target meanwhile. CDACQ_TOOL may name the program; without it the one of the same installation is used, else
+        `cdacq` in PATH. Raises FileNotFoundError if there is none, ValueError if the target is an open file, an image or
+        memory of the caller, which the command line cannot open, and Error if it has no report.
+        """
+        with self._using():
+            pass  # it is not closed
+        if self._origin.report is None:
+            raise ValueError(f"cdacq report cannot open the {self._origin.text}: give open a path or a pid")
+        return run_report(self._origin.report)
+
     def refresh(self) -> None:
         """Reads again what a running process can change, and the files that it maps now."""
         with self._using() as handle, self._pending.collecting():
             call("cdacq_target_refresh", handle)
 
     def stop(self) -> None:
-        """Stops a running process until `resume`, and begins a question as `refresh` does."""
+        """Stops a running process until `resume`, and begins an epoch as `refresh` does."""
         with self._using() as handle, self._pending.collecting():
             call("cdacq_target_stop", handle)
 
@@ -459,7 +560,7 @@ class Target(Lookups):
     @property
     def bound_reached(self) -> str | None:
         """The bound of `work_max` or `memory_max` that was reached; None if none was."""
-        buffer = ctypes.create_string_buffer(_abi.MESSAGE_SIZE)
+        buffer = ctypes.create_string_buffer(_abi.ERROR_MESSAGE_SIZE)
         with self._using() as handle:
             reached = _abi.library().cdacq_target_bound_reached(handle, buffer, len(buffer))
         return _decode.text(buffer.value) if reached else None
@@ -527,8 +628,11 @@ def find_perf_map(pid: int) -> str | None:
     return _decode.text(path.value)
 
 
-def processes() -> Listing[records.Process]:
-    """The .NET processes of this machine, by pid, those in containers included."""
+def processes(pid: int | None = None) -> Listing[records.Process]:
+    """The .NET processes of this machine, by pid, those in containers included; or the one with a pid, if it is .NET."""
+    if pid is not None:
+        return visit("cdacq_visit_process", _decode.process_id(pid), item=_item(_abi.Process, _process),
+                     pending=Pending())
     return visit("cdacq_visit_processes", item=_item(_abi.Process, _process), pending=Pending())
 
 
@@ -538,4 +642,11 @@ def thread_times(pid: int) -> Listing[records.ThreadTime]:
                  pending=Pending())
 
 
-__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes", "thread_times"]
+def stress_facilities(facilities: int) -> list[str]:
+    """The names of the facilities of a message of the stress log, as "GC"."""
+    facility_name = _abi.library().cdacq_stress_facility_name
+    return [facility_name(bit).decode() for bit in range(32) if facilities >> bit & 1]
+
+
+__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes", "stress_facilities",
+           "thread_times"]

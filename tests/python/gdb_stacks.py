@@ -64,7 +64,7 @@ def shown_stacks(output):
     """By thread: the frames that `thread apply all bt` printed, as (pc, name, file, line)."""
     stacks, frames = {}, None
     for line in output.splitlines():
-        if thread := re.match(r"Thread .*\(LWP (\d+)\)|Thread \d+ \(Thread \d+\.(\d+)|Thread \d+ \(.*?(\d+)\)", line):
+        if thread := re.match(r"Thread .*\(LWP (\d+)(?: \".*\")?\)|Thread \d+ \(Thread \d+\.(\d+)|Thread \d+ \(.*?(\d+)\)", line):
             frames = stacks.setdefault(int(thread[1] or thread[2] or thread[3]), [])
         elif frames is not None and (shown := LINE.match(line)):
             frames.append((int(shown[2], 16) if shown[2] else None, shown[3], shown[4], int(shown[5] or 0)))

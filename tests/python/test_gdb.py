@@ -35,19 +35,20 @@ class Texts(unittest.TestCase):
         self.assertEqual(_debugger.method_text(method), "A.B() +0x0 [jit] [unconfirmed file]")
         self.assertEqual(_debugger.method_text(method._replace(module_verified=True)), "A.B() +0x0 [jit]")
         flaws = cdacq.ExceptionFlaw.CUT | cdacq.ExceptionFlaw.INFERRED
-        self.assertEqual(list(_debugger.flaws_text(flaws, True)), ["(cut, inferred)"])
-        self.assertEqual(list(_debugger.flaws_text(flaws, False)), ["(cut, inferred, unconfirmed files)"])
-        self.assertEqual(list(_debugger.flaws_text(cdacq.ExceptionFlaw(0), True)), [])
+        self.assertEqual(list(_debugger.flaws_text(flaws)), ["(cut, inferred)"])
+        self.assertEqual(list(_debugger.flaws_text(flaws | cdacq.ExceptionFlaw.UNCONFIRMED)), ["(cut, inferred, unconfirmed files)"])
+        self.assertEqual(list(_debugger.flaws_text(cdacq.ExceptionFlaw(0))), [])
 
     @unittest.skipUnless(TOOL, "no command line")
     def test_text_is_escaped_as_on_the_command_line(self):
         """A message of the tool quotes the path of a file that does not exist, which can have any bytes but NUL."""
-        name = "".join(map(chr, range(1, 256))) + "\udcff\u061c\u200e\u2028\u202e\u2069\ufeff\u200d\U0001f600\\"
+        name = "".join(map(chr, range(1, 256))) + "\udcff\u061c\u200e\u2028\u202e\u2069\ufeff\u200d\ufe0f\U000e0067\U0001f600\\"
         for start in range(0, len(name), 40):  # a message is short
             part = name[start:start + 40].replace("/", "")
             done = subprocess.run([TOOL, "info", "/nonexistent-" + part], capture_output=True)
-            self.assertIn(f"/nonexistent-{_debugger.printable(part)}:", done.stderr.decode())
-        self.assertEqual(_debugger.data("a\\\t\x1b[2J"), r"a\\\x09\x1b[2J")
+            self.assertIn(f"/nonexistent-{_debugger.note(part)}:", done.stderr.decode())
+        self.assertEqual(_debugger.data("a\\\t\x1b[2J\u200b"), r"a\\\x09\x1b[2J\u{200b}")
+        self.assertEqual(_debugger.printable("a\u200cb\u202e"), "a\u200cb\\u{202e}")  # as texts of exceptions have it
 
     def test_names_of_the_target_are_escaped(self):
         class Fake(_debugger.Debugger):
@@ -124,6 +125,19 @@ class Gdb(unittest.TestCase):
         with cdacq.open(self.cores["crash-net10-x64"]) as target:
             self.assertIn(target.last_words().splitlines()[0], output)
 
+    def test_lines_of_mappings(self):
+        """gdb 13 ends a line with the path, gdb 16 with a blank after it. A path can end with a blank, too."""
+        rows = [("0x7f0000000000", "0x7f0000001000", "0x1000             0x0                ", path)
+                for path in ("/a/System.Private.CoreLib.dll", "/a b/c ", "")]
+        for row, expected in ((("{} {} {}{}"), ["/a/System.Private.CoreLib.dll", "/a b/c ", None]),
+                              (("{} {} {}{} "), ["/a/System.Private.CoreLib.dll", "/a b/c ", None]),
+                              (("      {}     {}     {}r-xp  {}"), ["/a/System.Private.CoreLib.dll", "/a b/c ", None]),
+                              (("{} {} {}r-xp  {} "), ["/a/System.Private.CoreLib.dll", "/a b/c ", None])):
+            text = "process 1\nMapped address spaces:\n\n          Start Addr           End Addr       Size     Offset  " \
+                "objfile\n" + "".join(row.format(*each) + "\n" for each in rows)
+            output = self.run_gdb(f"python print([m.path for m in cdacq.gdb.parse_mappings({text!r})])")
+            self.assertIn(f"\n{expected}\n", output)
+
     def main_frame(self):
         return re.search(rf"(?m)^#(\d+) .*{MAIN}", self.run_gdb("bt"))[1]
 
@@ -150,6 +164,9 @@ class Gdb(unittest.TestCase):
         """gdb's own commands have the names, too."""
         with cdacq.open(python_support.fixture("hello-net10-x64")) as target:
             method = next(m for m in target.methods() if m.is_managed and "SafeFileHandle..ctor()" in m.name)
+        alone, _ = gdb_stacks.run_gdb([], [f"core-file {python_support.fixture('hello-net10-x64')}"], package=False)
+        if "Fatal signal" in alone:  # 16.3 of Debian
+            self.skipTest("this gdb cannot open the core by itself")
         output, _ = gdb_stacks.run_gdb([], [f"core-file {python_support.fixture('hello-net10-x64')}", "cdacq symbols",
                                             f"info symbol {method.code_start + 1:#x}", "cdacq symbols",
                                             f"info line *{method.code_start:#x}"])
@@ -192,7 +209,7 @@ with open({mapped!r}, "w+b") as file:
 ctypes.CDLL(None).prctl(15, "fourteen bytes\u00e9".encode())
 os.kill(os.getpid(), signal.SIGTRAP)
 """, encoding="utf-8")
-        output, _ = gdb_stacks.run_gdb([sys.executable], [f"run {program}", "info proc mappings", "bt 1",
+        output, _ = gdb_stacks.run_gdb([sys.executable], ["unset environment PYTHONHOME", f"run {program}", "info proc mappings", "bt 1",
                                                           "cdacq report"])
         self.assertIn("SIGTRAP", output)
         self.assertIn("mapped-", output)
@@ -212,7 +229,8 @@ shutil.copy(libm, {os.fsencode(folder / "libm-")!r} + b"\\xff.so")
 ctypes.CDLL({str(folder / "libm-")!r} + "\\udcff.so").cbrt(0)
 """, encoding="utf-8")
         output, _ = gdb_stacks.run_gdb([sys.executable], ["set debug-file-directory /", "set breakpoint pending on",
-                                                          "break cbrt", f"run {program}", "bt 3"])
+                                                          "break cbrt", "unset environment PYTHONHOME",
+                                                          f"run {program}", "bt 3"])
         self.assertRegex(output, r"(?m)^#0 .*cbrt")
         self.assertRegex(output, r"(?m)^#1 ")
         self.assertNotIn("codec can't decode", output)

@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import pkgutil
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -70,6 +72,10 @@ class Processes(unittest.TestCase):
         with self.assertRaises(cdacq.Error) as caught:
             cdacq.thread_times(4194999)  # no kernel gives a process this id
         self.assertEqual(caught.exception.status, cdacq.Status.ERR_IO)
+
+    def test_a_process_that_is_not_dotnet(self):
+        self.assertEqual(list(cdacq.processes(os.getpid())), [])
+        self.assertRaises(ValueError, cdacq.processes, 0)
 
 
 class Methods(unittest.TestCase):
@@ -204,6 +210,19 @@ class Methods(unittest.TestCase):
         self.assertIsNone(self.target.truncation)
         self.assertEqual(self.target.process.pid, info.pid)
 
+    def test_runtimes(self):
+        self.assertEqual(self.target.runtime_count, 1)
+        for all_runtimes in (False, True):
+            with cdacq.open(python_support.fixture("net10-x64"), all_runtimes=all_runtimes) as target:
+                one = target.of_runtime(0)
+                self.assertEqual((one.info.runtime, one.info.runtime_release), (0, "10.0"))
+                self.assertEqual(one.method_at(JIT), target.method_at(JIT))
+                self.assertEqual(one.method_at(JIT).runtime, 0)
+                for number in (1, 2**32 - 1):
+                    self.assertRaises(LookupError, target.of_runtime, number)
+                self.assertRaises(OverflowError, target.of_runtime, -1)
+            self.assertRaises(cdacq.ClosedError, one.method_at, JIT)
+
 
 class Stacks(unittest.TestCase):
     @unittest.skipUnless(TOOL, "no command line")
@@ -281,6 +300,16 @@ class Stacks(unittest.TestCase):
             self.assertEqual(lines[1:3], ["", "The runtime ended the process and wrote:"])
             self.assertEqual("\n".join(lines[3:])[:len(target.last_words().rstrip())], target.last_words().rstrip())
 
+    def test_stress_log(self):
+        """.NET 9 publishes none, and this core of .NET 10 lacks it. tests/dotnet/stress_log.py reads real ones."""
+        for name, status in (("crash-net9-x64", cdacq.Status.ERR_CONTRACT), ("crash-net10-x64", cdacq.Status.ERR_MEMORY)):
+            with cdacq.open(python_support.fixture(name)) as target:
+                for call in (target.stress_log, target.stress_messages):
+                    with self.assertRaises(cdacq.Error) as raised:
+                        list(call())
+                    self.assertEqual(raised.exception.status, status)
+        self.assertEqual(cdacq.stress_facilities(0x80000101), ["GC", "GCALLOC", "ALWAYS"])
+
     def test_frames_from_registers(self):
         with cdacq.open(CRASH) as target:
             thread = target.threads()[0]
@@ -351,12 +380,18 @@ class Stacks(unittest.TestCase):
             found = target.object_at(thread.exception_address or thread.last_thrown_address)
             self.assertEqual(found.type, "System.Reflection.TargetInvocationException")
             for call in (lambda: target.field(found.address, "_message"), lambda: target.element(found.address, 0),
-                         lambda: target.string(found.address)):  # the snapshot lacks what they need, or they are none
+                         lambda: target.string(found.address), lambda: target.fields(found.address),
+                         lambda: target.is_object(found.address), lambda: target.items(found.address)):  # the snapshot lacks what they need, or they are none
                 with self.assertRaises(cdacq.Error):
                     call()
+            self.assertFalse(target.is_object(found.address + 4))
+            self.assertIsNone(target.boxed(found.address))
+            number = cdacq.Value(cdacq.ValueKind.SIGNED, 8, 8, 2**64 - 5, 0)
+            self.assertEqual((target.value_text(number), target.unwrap(number)), ("-5", number))
+            self.assertIsNone(target.value_text(number._replace(kind=cdacq.ValueKind.STRUCT)))
             for kind, width, bits, value in (("BOOLEAN", 1, 1, True), ("CHARACTER", 2, 65, "A"), ("STRUCT", 4, 0, None),
                                              ("REAL", 4, 0x3FC00000, 1.5), ("UNSIGNED", 8, 2**64 - 1, 2**64 - 1)):
-                self.assertEqual(cdacq.Value(cdacq.ValueKind[kind], width, 8, bits).value, value)
+                self.assertEqual(cdacq.Value(cdacq.ValueKind[kind], width, 8, bits, 0).value, value)
 
     def test_bounds(self):
         with cdacq.open(CRASH, work_max=2000) as target:
@@ -429,10 +464,12 @@ class Failures(unittest.TestCase):
         writers = (target.write_perf_map, target.write_jitdump, target.write_elf)
         calls = [  # and the types that are right, or fail otherwise
             (cdacq.open, (*number, *path)), (lambda v: cdacq.open(callbacks=v), ()),
-            *((option(name), function) for name in ("find_file", "describe_need", "progress", "fetching")),
+            *((option(name), function)
+              for name in ("find_file", "describe_need", "progress", "fetching", "fetch_failed")),
             *((option(name), number)
               for name in ("runtime", "descriptor_address", "names", "store_max", "work_max", "memory_max")),
-            *((option(name), (*path, dict)) for name in ("sysroots", "module_paths", "descriptors")),
+            *((option(name), (*path, dict)) for name in ("sysroots", "module_paths", "descriptors", "symbol_servers")),
+            (option("symbol_cache"), optional_text),
             (lambda v: memory(read=v), function), (lambda v: memory(span_at=v), function),
             (lambda v: memory(pid=v), number), (lambda v: memory(held=[v]), (*path, list, dict)),
             (lambda v: memory(mappings=v), ()), (lambda v: memory(mappings=[v]), ()),
@@ -446,7 +483,9 @@ class Failures(unittest.TestCase):
                 target.method_at, target.check_code_range, target.code_kind, target.block_at, target.code_heaps,
                 target.jit_manager_info, target.find_ready_to_run_module, target.non_virtual_entry_to_method_desc,
                 target.function_table_entries, target.il_offset, target.source_at, target.exception, target.object_at,
-                target.lock_at, target.string)),
+                target.lock_at, target.string, target.fields, target.is_object, target.boxed, target.delegate,
+                target.items)),
+            (target.unwrap, ()), (target.value_text, ()),
             (target.methods_at, (bytes, list, dict)), (lambda v: target.string(1, v), number),
             (lambda v: target.element(v, 0), number), (lambda v: target.element(1, v), number),
             (lambda v: target.field(v, "x"), number), (lambda v: target.field(1, v), path),
@@ -514,6 +553,55 @@ class Failures(unittest.TestCase):
             with self.assertRaises(Stop):
                 target.methods(r2r="all")
             self.assertTrue(target.method_at(JIT).is_managed)  # it can still be used
+
+    def test_symbol_servers(self):
+        """Each failure is reported, by a Need with the key that the URL ends with."""
+        failures, fetches = [], []
+        with tempfile.TemporaryDirectory() as folder, self.without_files(
+                symbol_servers="http://127.0.0.1:1/symbols", symbol_cache=os.path.join(folder, "cache"),
+                fetching=lambda *event: fetches.append(event),
+                fetch_failed=lambda *failure: failures.append(failure)) as target:
+            target.methods(r2r="all")
+            missing = {module.path for module in target.modules() if module.problem}
+        self.assertTrue(failures)
+        need, url, absent, why = failures[0]
+        self.assertIn(need.path, missing)
+        self.assertEqual(url.lower(), f"http://127.0.0.1:1/symbols/{need.symbol_key.lower()}")
+        self.assertIs(absent, False)
+        self.assertTrue(why and "\n" not in why)
+        self.assertEqual(fetches[-1][0], None)
+        with self.assertRaisesRegex(cdacq.Error, "symbol server 'file:///': expected a URL"):
+            cdacq.open(CORE, symbol_servers="file:///")
+
+    @unittest.skipUnless(TOOL, "no command line")
+    def test_report(self):
+        """The JSON of the command line; with the options by which the target was opened."""
+        [expected] = tool("report", "--json", CRASH)
+        with cdacq.open(CRASH, sysroots=iter(["/nowhere"])) as target, target.session() as session:
+            report = target.report()
+            self.assertEqual(report["verdict"]["kind"], "unhandled")
+            self.assertEqual({**report, "target": None, "verdict": None}, {**expected, "target": None, "verdict": None})
+            self.assertEqual(session.report(), report)
+        with self.assertRaises(cdacq.ClosedError):
+            target.report()
+        with open(CRASH, "rb") as file, cdacq.open(file) as target, self.assertRaisesRegex(ValueError, "path or a pid"):
+            target.report()
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "4242")  # not a pid
+            shutil.copy(CRASH, copy)
+            with cdacq.open(copy) as target:
+                self.assertEqual(target.report()["pid"], expected["pid"])
+                os.remove(copy)
+                with self.assertRaisesRegex(cdacq.Error, "4242"):
+                    target.report()
+
+    def test_representations(self):
+        with cdacq.open(CORE) as target:
+            self.assertEqual(repr(target), f"<cdacq.Target of core {CORE!r}>")
+            session = target.session()
+            self.assertEqual(repr(session), f"<cdacq.Session of core {CORE!r}>")
+            self.assertEqual(repr(target.of_runtime(0)), f"<cdacq.RuntimeSession of runtime 0 of core {CORE!r}>")
+        self.assertEqual(repr(target), f"<cdacq.Target of core {CORE!r}, closed>")
 
     def test_a_callback_that_uses_the_target(self):
         box, raised = [], []
@@ -769,7 +857,7 @@ class Files(unittest.TestCase):
             header = jitdump.next()
             self.assertEqual((header.kind, header.fields.version), (cdacq.JitdumpKind.HEADER, 1))
             debug = jitdump.next()
-            self.assertEqual(debug.entries(), [(0x1000, 7, 0, "a.cs"), (0x1002, 8, 1, "\udcff")])
+            self.assertEqual(debug.entries(), [(0x1000, 7, 0, "a.cs"), (0x1002, 8, 1, "a.cs")])
             self.assertEqual(debug.functions(), [])
             self.assertEqual(jitdump.next().fields.unwinding_data, b"unwind")
             with self.assertRaises(ValueError):
@@ -824,9 +912,17 @@ class Library(unittest.TestCase):
                 self.assertTrue(importlib.import_module(f"cdacq.{module.name}").__doc__, module.name)
 
 
+def buckets_environment():
+    return {**os.environ, "PYTHONPATH": str(python_support.ROOT / "python"), "CDACQ_TOOL": TOOL}
+
+
+NEEDS_P = unittest.skipIf(sys.version_info < (3, 11), "Python has no -P")
+
+
 class Buckets(unittest.TestCase):
     """Rows of many cores, and what becomes of those that cannot be read."""
 
+    @NEEDS_P
     def test_rows_and_summary(self):
         with tempfile.TemporaryDirectory() as folder:
             damaged = os.path.join(folder, "damaged.core")
@@ -848,9 +944,8 @@ class Buckets(unittest.TestCase):
             self.assertEqual(found[0].signature, rows[0]["signature"])
             self.assertEqual((found[0].first_seen, found[0].example), (rows[0]["time"], str(CRASH)))
             self.assertIn("[error] CORE", "".join(bucket.signature for bucket in found))
-            command = [sys.executable, "-m", "cdacq.buckets"]
-            options = {"capture_output": True, "text": True, "check": True,
-                       "env": dict(os.environ, PYTHONPATH=str(python_support.ROOT / "python"), CDACQ_TOOL=TOOL)}
+            command = [sys.executable, "-P", "-m", "cdacq.buckets"]
+            options = {"capture_output": True, "text": True, "check": True, "env": buckets_environment()}
             table = subprocess.run([*command, "csv", path], **options).stdout.splitlines()
             self.assertEqual(table[0].split(",")[:2], ["target", "signature"])
             printed = subprocess.run([*command, "rows"], input=f"{CRASH}\n", **options).stdout
@@ -868,6 +963,43 @@ class Buckets(unittest.TestCase):
                 self.assertIn("needs pyarrow", parquet.stderr)
             else:
                 self.assertEqual((parquet.returncode, parquet.stderr), (0, ""))
+
+    @NEEDS_P
+    def test_names_of_strangers(self):
+        """File names with escape sequences, and times at which no core was written."""
+        names = ["\x1b]0;owned\x07\x1b[31m", "x\ncore: forged line", "\udcff\u202e\u200b\\"]
+        with tempfile.TemporaryDirectory() as folder:
+            rows = []
+            for name, time in zip(names, (10**18, -10**30, 0)):
+                shutil.copy(CRASH, core := os.path.join(folder, "core." + name))
+                rows.append({**buckets.row(core, tool=TOOL), "time": time})
+                rows.append({"target": core, "error": f"no answer from {core}"})
+            self.assertEqual(rows[0]["target"], os.path.join(folder, "core." + names[0]))  # rows have the path itself
+            for one in (rows[::2], rows[1::2]):
+                path = os.path.join(folder, "rows.jsonl")
+                pathlib.Path(path).write_text("".join(json.dumps(row) + "\n" for row in one))
+                for command in ("summary", "csv"):
+                    done = subprocess.run([sys.executable, "-P", "-m", "cdacq.buckets", command, path], check=True,
+                                          capture_output=True, env=buckets_environment())
+                    self.assertIsNone(re.search(rb"[\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\xe2\x80", done.stdout), done.stdout)
+                    self.assertIn(rb"core.\x1b]0;owned\x07\x1b[31m", done.stdout)
+                    self.assertNotIn(b"\ncore: forged line", done.stdout)
+                    if command == "csv":
+                        self.assertIn(rb"core.\xff\u{202e}\u{200b}\\", done.stdout)
+
+    @NEEDS_P
+    def test_code_of_strangers(self):
+        """A folder of cores can have files that Python would import from the current folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "cdacq"))
+            for name in ("csv.py", "ctypes.py", "cdacq/__init__.py"):
+                pathlib.Path(folder, name).write_text("print('code of the folder runs')\n")
+            options = {"capture_output": True, "text": True, "cwd": folder, "input": "", "env": buckets_environment()}
+            done = subprocess.run([sys.executable, "-P", "-m", "cdacq.buckets", "rows"], check=False, **options)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            done = subprocess.run([sys.executable, "-m", "cdacq.buckets", "rows"], check=False, **{**options, "cwd": "/"})
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+            self.assertIn("the current folder", done.stderr)
 
     def test_a_tool_that_hangs_or_dies(self):
         with tempfile.TemporaryDirectory() as folder:
