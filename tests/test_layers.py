@@ -3,7 +3,8 @@ The rules for files and folders (docs/architecture.md):
  - a file includes its own layer and the layers below it, always by the folder's name;
  - no files include each other in a cycle;
  - no files call each other in a cycle;
- - no two folders include each other.
+ - no two folders include each other;
+ - a file that a target names is opened by util/file_root alone.
 A header and its own .c are one file here. Each cycle is one line, with the names that tie it.
 """
 import collections
@@ -12,10 +13,12 @@ import re
 import sys
 
 FOLDERS = ["include", "util", "formats", "target", "descriptors", "contracts", "src", "mocktarget", "tests/support"]
-LAYERS = ["include", "util", "formats", "target", "descriptors", "contracts", "src/api", "src/perf"]
+LAYERS = ["include", "util", "formats", "target", "descriptors", "contracts", "src/files", "src/lookup", "src/waits", "src/stacks", "src/ending",
+          "src/api", "src/perf"]
 # Sub-folders of contracts/, each of which may use those before it: code_lookup, code_info, ready_to_run,
 # execution_manager, type_system, objects. Of the files in contracts/ itself, loader and module_cache are used by type_system, and
 # contracts.c, the table of versions, uses all of them.
+CLI_FOLDERS = ["base", "report", "commands"]  # of src/cli, each of which may use those before it; main.c uses all
 MOCK_MAY_INCLUDE = {"formats/core_writer.h", "descriptors/layout.def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 # At column 0 a type and name(parameters), then a line with nothing but a brace.
@@ -27,8 +30,60 @@ PRIVATE = [
     (re.compile(r"\bmappings\b|\btarget_mapping|\bmapped_file_"),
      ("include/", "util/", "formats/", "target/", "descriptors/", "src/", "mocktarget/", "tests/"),
      "contracts look for no file: what they need of one goes through struct module_files"),
-    (re.compile(r'"[^"\n]*--[a-z]'), ("src/cli/", "tests/"), "no message of the library names an option of the tool"),
+    (re.compile(r'"[^"\n]*--[a-z]'), ("src/cli/", "src/files/curl.", "tests/"),  # curl has options of its own
+     "no message of the library names an option of the tool"),
 ]
+# Who may open, or look at, a file by a path, with which functions, and whose path it is. What a target names is opened
+# by util/file_root: its path may have links, FIFOs and devices of whoever the target belongs to.
+BY_PATH = re.compile(r"\b((?:fd|f|fre|mq_|shm_)?open(?:64|at|at2|dir)?|fts_open|n?ftw|scandir|creat|"
+                     r"[fl]?statx?(?:at|fs)?|realpath|access|faccessat|euidaccess|dlopen|glob|file_open|"
+                     r"file_read_text|syscall|canonicalize_file_name)\s*\(")
+BY_DESCRIPTOR = {"fdopen", "fstat", "fstatfs"}
+THE_USER = {"open", "stat", "lstat", "access", "opendir", "fstatat", "openat", "file_open"}
+MAY_OPEN = {
+    "util/file_root.c": {"open", "openat", "syscall", "file_open", "file_read_text"},  # opens what a target names
+    "util/file_system.c": {"open", "syscall"},  # /proc; statx
+    "util/helper.c": {"syscall"},  # clone
+    "util/file.c": {"open", "openat", "access", "realpath", "syscall"},  # outputs of the user; close_range
+    "util/part_file.c": {"openat", "fstatat"},  # in a folder of an output
+    "util/proc_file.c": {"open", "opendir"},  # the kernel's files
+    "util/library.c": {"dlopen"},  # fixed names
+    "target/core_file.c": {"file_open"},  # the core that the user names
+    "target/core_store.c": {"open"},  # a temporary file
+    "target/file_index.c": {"fts_open"},  # a directory that the user names; links are not followed
+    "target/image_file.c": {"file_open", "realpath"},  # the image that the user names
+    "target/live.c": {"file_read_text"},  # /proc
+    "target/live_mappings.c": {"file_read_text"},
+    "target/proc_status.c": {"file_read_text"},
+    "target/thread_holder.c": {"file_read_text"},
+    "target/proc_freezer.c": {"file_read_text"},  # /sys/fs/cgroup
+    "src/api/thread_times.c": {"file_read_text"},
+    # The folder of fetched files, and what is in it by escaped names.
+    "src/files/symbol_server.c": {"open", "openat", "lstat", "fstatat", "realpath"},
+    "descriptors/runtime.c": {"file_open"},  # a descriptor that the user names
+    "src/cli/commands/cmd_bundle.c": {"fstatat"},  # in the folder of the output
+    "src/cli/commands/cmd_symfs.c": {"fstatat"},
+    "src/cli/commands/output_folder.c": {"open", "openat", "fstatat"},
+    "src/cli/base/watchdog.c": {"file_read_text"},  # /proc
+    "src/cli/commands/follow.c": {"syscall"},  # pidfd_open
+    "src/cli/main.c": {"open"},  # /dev/null
+    "src/cli/commands/workers.c": {"open"},
+    **{f"src/cli/{name}.c": THE_USER
+       for name in ("base/arguments", "base/complete", "base/output", "base/target", "base/target_name",
+                    "commands/cmd_flame", "commands/cmd_snapshot", "manual")},
+}
+OPENERS = ("util/", "formats/", "target/", "descriptors/", "contracts/", "src/")
+
+
+def open_problems(path, text):
+    if not path.startswith(OPENERS) or not path.endswith(".c"):
+        return
+    code = re.sub(r"^\w[^;{}]*\)\s*\n\{", "{", COMMENT_OR_STRING.sub('""', text), flags=re.M)  # without definitions
+    used = set(BY_PATH.findall(code)) - BY_DESCRIPTOR
+    for name in sorted(used - MAY_OPEN.get(path, set())):
+        yield f"{path}: {name}() opens by a path, which util/file_root does for what a target names"
+    for name in sorted(MAY_OPEN.get(path, set()) - used if MAY_OPEN.get(path) is not THE_USER else ()):
+        yield f"{path}: {name}() is no longer used: remove it from MAY_OPEN"
 
 
 def layer(path):
@@ -42,8 +97,11 @@ def allowed(path, included):
     own, other = layer(path), layer(included)
     if own == "include":
         return other == own
+    if own == "src/cli" and other == own:
+        inner = [file.split("/")[2] for file in (path, included)]
+        return inner[0] not in CLI_FOLDERS or (inner[1] in CLI_FOLDERS[: CLI_FOLDERS.index(inner[0]) + 1])
     if own == "src/cli":
-        return other in ("include", "util", own)
+        return other in ("include", "util")
     if own == "mocktarget":
         return other in ("include", "util", own) or included in MOCK_MAY_INCLUDE
     if own == "tests":
@@ -156,6 +214,7 @@ def mutual_folders(files):
 
 def problems(files):
     found = [line for path, text in sorted(files.items()) for line in include_problems(path, text)]
+    found += [line for path, text in sorted(files.items()) for line in open_problems(path, text)]
     found += cycles(include_edges(files), "files that include each other")
     found += cycles(call_edges(files), "files that call each other")
     found += mutual_folders(files)
@@ -174,19 +233,35 @@ for path, included, expected in [
     ("target/core.c", "core.h", False),
     ("target/core.c", "descriptors/layout.h", False),
     ("contracts/loader.c", "descriptors/layout.h", True),
-    ("contracts/loader.c", "src/api/handles.h", False),
+    ("contracts/loader.c", "src/lookup/opened_session.h", False),
     ("src/api/target.c", "contracts/loader.h", True),
     ("src/api/target.c", "src/perf/record_file.h", False),
-    ("src/api/target.c", "src/cli/cli.h", False),
+    ("src/api/target.c", "src/cli/base/target.h", False),
     ("src/api/target.c", "mocktarget/mock.h", False),
     ("src/cli/main.c", "cdacq.h", True),
     ("src/cli/main.c", "util/text.h", True),
     ("src/cli/main.c", "formats/bytes.h", False),
+    ("src/cli/main.c", "src/cli/base/help.h", True),
+    ("src/cli/commands/cmd_report.c", "src/cli/report/report.h", True),
+    ("src/cli/report/report.h", "src/cli/commands/follow.h", False),
     ("mocktarget/mock.c", "descriptors/layout.def", True),
     ("mocktarget/mock.c", "descriptors/layout.h", False),
     ("mocktarget/mock.c", "target/reader.h", False),
 ]:
     assert allowed(path, included) == expected, (path, included)
+
+for call, expected in [("open(path, O_RDONLY)", 1), ("openat(fd, x, 0)", 1), ("fopen(p)", 1), ("stat (p, &st)", 1),
+                       ("realpath(p, 0)", 1), ("access(p, 0)", 1), ("lstat(p, &st)", 1), ("fstatat(f, p, &st, 0)", 1),
+                       ("opendir(p)", 1), ("file_open(p, &st)", 1), ("syscall(SYS_openat2)", 1), ("statfs(p, &s)", 1),
+                       ("fstat(fd, &st)", 0), ("fdopen(fd)", 0), ("x_open(p)", 0), ("reopen(p)", 0), ('f("open(")', 0),
+                       ("/* open(p) */", 0), ("struct stat st;", 0)]:
+    body = f"static int f(void)\n{{\n    return {call};\n}}\n"
+    assert len(list(open_problems("target/x.c", body))) == expected, call
+    assert not list(open_problems("tests/x.c", body)), call
+assert list(open_problems("target/core_file.c", "open(p)"))
+assert not list(open_problems("target/core_file.c", "file_open(p)"))
+assert list(open_problems("util/proc_file.c", "open(p)")) == [
+    "util/proc_file.c: opendir() is no longer used: remove it from MAY_OPEN"]
 
 TREE = {
     "util/a.h": '#include "util/b.h"\nint a_one(void);\n',

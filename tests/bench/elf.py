@@ -11,6 +11,7 @@ rate.
 import os
 import pathlib
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -31,7 +32,9 @@ with cdacq.open(target) as opened:
 
 def used(command):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    status = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    if status not in (0, 1):  # 1: something is left out, or eu-addr2line found no debug information
+        raise RuntimeError(f"{command}: {status}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -41,6 +44,23 @@ def functions_of(elf):
     return sum("FUNC" in line and "[funclet]" not in line and "[cold]" not in line for line in lines.splitlines())
 
 
+def address_times(elf, work):
+    """What one address takes each program, as a ratio to the same file without debug information."""
+    plain = os.path.join(work, "plain.elf")
+    subprocess.run(["objcopy", "--strip-debug", elf, plain], check=True)
+    symbols = subprocess.run(["readelf", "-sW", elf], stdout=subprocess.PIPE, text=True, errors="replace", check=True).stdout
+    address = next("0x" + line.split()[1] for line in symbols.splitlines() if " FUNC " in line)
+    for name, command in (("addr2line", ["addr2line", "-i", "-f", "-e", "FILE", address]),
+                          ("eu-addr2line", ["eu-addr2line", "-i", "-f", "-e", "FILE", address]),
+                          ("gdb", ["gdb", "-nx", "-batch", "FILE", "-ex", f"info line *{address}"]),
+                          ("lldb", ["lldb", "--batch", "--no-lldbinit", "FILE", "-o", f"image lookup -a {address}"])):
+        if shutil.which(command[0]):
+            with_lines, without = (statistics.median(used([word.replace("FILE", path) for word in command])
+                                                     for _ in range(5)) for path in (elf, plain))
+            print(f"{name}: an address takes {with_lines * 1e3:.0f} ms, {with_lines / max(without, 1e-3):.2f} times as long as "
+                  "without debug information")
+
+
 def main(arguments):
     tool, library, target = arguments[:3]
     rounds = int(arguments[3]) if len(arguments) > 3 else 5
@@ -48,6 +68,7 @@ def main(arguments):
         elf = os.path.join(work, "all.elf")
         seconds = statistics.median(used([tool, "elf", target, "--r2r", "all", "-o", elf]) for _ in range(rounds))
         count, size = functions_of(elf), os.path.getsize(elf)
+        address_times(elf, work)
     print(f"ELF file: {count} methods, {size / 1e6:.1f} MB, {seconds * 1e3:.0f} ms; "
           f"of 25,000 methods {seconds * 25e6 / count:.0f} ms")
     package = str(pathlib.Path(__file__).resolve().parent.parent.parent / "python")

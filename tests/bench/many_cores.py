@@ -93,7 +93,7 @@ def killer(name, after):
 
 def by_parallel(work, workers):
     rows = work / "rows.jsonl"
-    command = ["parallel", f"--jobs={workers}", "-n", "50", "--retries", "3", "--will-cite", sys.executable, "-m",
+    command = ["parallel", f"--jobs={workers}", "-n", "50", "--retries", "3", "--will-cite", sys.executable, "-P", "-m",
                "cdacq.buckets", "rows", "::::", str(work / "cores.txt")]
     with open(rows, "wb") as out:
         subprocess.run(command, stdout=out, check=True)

@@ -169,26 +169,6 @@ void core_memory_load(const char *path, const char *directory)
     munmap((void *)(uintptr_t)core, core_size);
 }
 
-void core_memory_share(void)
-{
-    int fd = memfd_create("doublemapper", MFD_CLOEXEC);
-    off_t at = 0;
-    for (size_t i = 0; i < core_range_count; i++) {
-        const struct core_range *range = &core_ranges[i];
-        const char *dot = range->path ? strrchr(range->path, '.') : NULL;
-        if (range->path && (!dot || strcmp(dot, ".dll") != 0))
-            continue;
-        for (uint64_t page = range->begin; page < range->end; page += PAGE, at += PAGE) {
-            void *bytes = (void *)(uintptr_t)page;
-            if (ftruncate(fd, at + PAGE) < 0)
-                fail("memfd");
-            if (pwrite(fd, bytes, PAGE, at) == PAGE && /* or a hole */
-                mmap(bytes, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, at) == MAP_FAILED)
-                fail("memfd");
-        }
-    }
-}
-
 void core_memory_make_executable(void)
 {
     for (size_t i = 0; i < core_range_count; i++) {

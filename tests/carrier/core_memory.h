@@ -27,12 +27,6 @@ extern size_t core_range_count;
  */
 void core_memory_load(const char *path, const char *directory);
 
-/*
- * Moves what no file is mapped to, and what assemblies are mapped to, to a file without a name that is mapped and
- * shared, as .NET has its loader heaps (W^X).
- */
-void core_memory_share(void);
-
 /* Makes the mappings of code in files executable, as the core has them; without it, none is. */
 void core_memory_make_executable(void);
 

@@ -1,8 +1,7 @@
 /*
  * undump CORE DIRECTORY: becomes a process whose memory is what an ELF core says (core_memory.h), with files made below
  * DIRECTORY. Prints "ready" and waits to be killed; dies with its parent. Exit code 3: one of the addresses is taken.
- * With CDACQ_UNDUMP_SHARED=1 in the environment, memory is in a memfd (core_memory_share()); with
- * CDACQ_UNDUMP_EXECUTABLE=1, code in files is executable (core_memory_make_executable()).
+ * With CDACQ_UNDUMP_EXECUTABLE=1 in the environment, code in files is executable (core_memory_make_executable()).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,8 +19,6 @@ int main(int argc, char **argv)
         return 1;
     }
     core_memory_load(argv[1], argv[2]);
-    if (getenv("CDACQ_UNDUMP_SHARED"))
-        core_memory_share();
     if (getenv("CDACQ_UNDUMP_EXECUTABLE"))
         core_memory_make_executable();
     if (write(1, "ready\n", 6) != 6)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Judges answers about a process that makes and frees methods all the time.
 
-    churn.py [--seconds N] [--runtime VERSION]... [--rate METHODS]
+    churn.py [--seconds N] [--runtime RUNTIME]... [--rate METHODS]
+
+Runtimes are words of lab.runtimes(); default: the newest of each recent line.
 
 The process (churn/Churn.cs) publishes which method is alive where, with a
 sequence number for each: a method whose number is the same before and after a
@@ -30,7 +32,6 @@ import lab
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 LIBRARY = os.environ.get("CDACQ_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(TOOL)), "libcdacq.so")
 LATER, LATER_FILE = "System.Xml.NameTable", "System.Private.Xml.dll"  # a type of the framework that it has not loaded
-RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 THREADS, SLOTS_PER_THREAD, SLOT_SIZE, METHODS = 4, 64, 32, 1 << 24  # as in Churn.cs
 SLOTS, TABLE = 4096, 1 << 20
 NAME = re.compile(r"\bM_(\d)_(\d+)_(x*)\(\)")
@@ -46,13 +47,7 @@ class Churn:
 
     def __init__(self, work, runtime, rate, jitdump=False):
         self.path = os.path.join(work, "published")
-        framework = "net10.0" if runtime == "installed" else f"net{runtime.partition('.')[0]}.0"
-        out = os.path.join(work, "churn-" + framework)
-        lab.run(["dotnet", "build", os.path.join(lab.HERE, "churn"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
-                 f"-p:ChurnFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
-        program = os.path.join(out, "Churn.dll")
-        command = ["dotnet", program] if runtime == "installed" else [
-            lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime, program]
+        command = lab.program_command(work, "churn", runtime)
         variables = {"DOTNET_PerfMapEnabled": "1", "DOTNET_PerfMapStubGranularity": "2", "DOTNET_PerfMapJitDumpPath": work}
         self.process = subprocess.Popen([*command, self.path, str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, **(variables if jitdump else {})})
@@ -322,8 +317,8 @@ def records_of(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--runtime", action="append", metavar="VERSION", help="'installed' or a version; default: installed")
-    parser.add_argument("--all", action="store_true", help=f"all of {', '.join(RUNTIMES)}")
+    parser.add_argument("--runtime", action="append", help="several: one after another")
+    parser.add_argument("--all", action="store_true", help="those of the lines that are not recent, too")
     parser.add_argument("--rate", type=int, default=18000, help="methods a second; 0: as many as possible")
     parser.add_argument("--kills", type=int, default=30, help="of the tool while it stops the process")
     parser.add_argument("--work", metavar="DIR", help="where the program is built (default: a temporary directory)")
@@ -331,7 +326,7 @@ def main():
     work = arguments.work or tempfile.mkdtemp(prefix="cdacq-churn-")
     good = True
     try:
-        for runtime in RUNTIMES if arguments.all else arguments.runtime or ["installed"]:
+        for runtime in lab.runtimes(arguments.runtime, of_all_lines=arguments.all):
             churn = Churn(work, runtime, arguments.rate)
             try:
                 time.sleep(2)  # the first methods compile the framework's own

@@ -191,16 +191,17 @@ def method_of(sos, ip):
 
 
 def clause_of(found):
-    """As `inspect --json` has it."""
+    """As `inspect --json` has it. The clause of a thunk in a ReadyToRun image has neither a token nor a type."""
     kind = CLAUSE_KINDS[found.kind]
+    token = found.class_token if kind == "typed" and found.module else 0
     return {
         "kind": kind,
         **{key: getattr(found, key) for key in ("try_start", "try_end", "handler_start", "handler_end")},
         "filter_offset": found.filter_offset if kind == "filter" else None,
-        "class_token": f"0x{found.class_token:08x}" if kind == "typed" and found.module else None,
+        "class_token": f"0x{token:08x}" if token else None,
         "type_handle": f"0x{found.type_handle:x}" if kind == "typed" and not found.module else None,
         "duplicated": bool(found.duplicated),
-        "module": f"0x{found.module:x}" if kind == "typed" and found.module else None,
+        "module": f"0x{found.module:x}" if token else None,
     }
 
 

@@ -5,10 +5,11 @@
 
 Builds the program `dying` and lets it die in each way. The judge is the standard error of the same process. The cores
 are those that the kernel writes by default, and those of the runtime's createdump (mini, heap, triage, full); `jitted`
-is one of the kernel, of a process that compiles the framework too, as one that was trimmed does. A core of createdump
+is one of the kernel, of a process that compiles the framework too, as one that was trimmed does. Async methods have
+state machines up to .NET 10, and since .NET 11 only in `machines`, one of the kernel. A core of createdump
 that lacks a part of the text must say so. By default, every way is tested with the kernel's core of the
-first runtime, and a share with the others and with createdump; --all tests everything, which takes an hour. Runtimes
-are "installed" and versions of runtime packs; default: those in CDACQ_RUNTIMES, else three.
+newest line, and a share with the others and with createdump; --all tests everything, which takes an hour. Runtimes are
+words of lab.runtimes().
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
@@ -17,6 +18,7 @@ import collections
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,9 +29,8 @@ import time
 import exceptions
 import lab
 
-RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 DUMP_TYPES = {"mini": "1", "heap": "2", "triage": "3", "full": "4"}
-OF_KERNEL = ["kernel", "jitted"]
+OF_KERNEL = ["kernel", "jitted", "machines"]
 KINDS = [*OF_KERNEL, *DUMP_TYPES]
 WITHOUT_LIBC = {"mini", "heap", "triage"}  # cores that lack the data of the C library
 OVERRIDDEN, CUT, MISSING, INFERRED = 1, 2, 4, 8  # enum cdacq_exception_flaw
@@ -39,31 +40,43 @@ WAYS = """
 NullReference NullReferenceOfReferences Structs DivideByZero Bounds Cast Nested Framework Linq Async AsyncVoid AsyncStream
 ValueTasks Iterator Enumerator Rethrown ThrownAgain Dispatched Remote CurrentStack OnThread OnPool OnTimer StaticConstructor
 Aggregate Tasks ParallelLoop Reflection Activated DynamicMethods Expressions EmittedAssembly Closures Operators FaultAtLine Filtered
-Finally FromCatch FromFinally FromCatches FromMemory Finalizer Deep MissingFunction MissingFile Sockets Cancelled Json Synchronization
+Finally FromCatch FromFinally FromCatches FromMemory FromForeign FromForeignShort Finalizer Deep MissingFunction MissingFile MissingReference NoDirectoryPath Options Sockets Cancelled Json Synchronization
 Generic Win32 Com External Culture Loader Unicode Surrogates Controls Huge ManyInner Overriding Printing
 FailFast FailFastException FailFastNothing FailFastEmpty FailFastUnicode FailFastHuge FailFastOnThread FailFastGeneric
 FailFastAsync FailFastInCallback FailFastFromDelegate FailFastInCatch FailFastNested FailFastInFilter FailFastReflection FailFastDynamic Assertion
-AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OverflowOfDynamic OverflowInCatch OutOfMemory OutOfMemoryThrown OverflowThrown
+AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow OverflowInLeaf OverflowOfThree OverflowOfDynamic OverflowInCatch OverflowInNative OverflowInNativeOnThread OverflowInDelegate OverflowOnOtherStack FailFastOnOtherStack OutOfMemory OutOfMemoryTwice OutOfMemoryThrown OutOfMemoryThrownText OverflowThrown
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
 AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 NativeAssertion NativeDoubleFree Waiting WaitingInCatch LoopingInCatch
 """.split()
-SHARE = ["NullReference", "FaultAtLine", "Async", "Aggregate", "FromCatches", "FromFinally", "FromMemory", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
-         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowOfDynamic", "OverflowInCatch", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
+# Of a program whose Main is async.
+ASYNC_WAYS = """
+AsyncNested AsyncAtOnce AsyncValueTasks AsyncGenerics AsyncRethrown AsyncRethrownLater AsyncThrownAgain AsyncWrapped
+AsyncDispatched AsyncAll AsyncAllAwaited AsyncWaited AsyncItems AsyncIterator AsyncDisposed AsyncFinally AsyncFromFinally AsyncFiltered
+AsyncLocal AsyncLambda AsyncStruct AsyncVirtual AsyncDefault AsyncSource AsyncFailed AsyncCancelled AsyncCustom AsyncParallel AsyncDeep
+AsyncLoop AsyncHidden AsyncHiddenLast AsyncForwarded AsyncOnContext AsyncTyped AsyncHttp AsyncXml AsyncElement AsyncDeflated
+AsyncPipe AsyncJson AsyncFile AsyncFailFast AsyncFailFastAtOnce AsyncFailFastInCatch AsyncOverflow AsyncOverflowAtOnce AsyncViolation
+AsyncVoidLambda
+""".split()
+SHARE = ["NullReference", "FaultAtLine", "Async", "Aggregate", "FromCatches", "FromFinally", "FromMemory", "FromForeign", "FromForeignShort", "FailFastNested", "FailFastInFilter", "NativeFaultInFinally", "DynamicMethods", "Huge", "FailFastException", "FailFastInCallback", "Assertion",
+         "MutualOverflow", "OverflowInLeaf", "OverflowOfThree", "OverflowOfDynamic", "OverflowInCatch", "OverflowInNative", "OverflowOnOtherStack", "FailFastOnOtherStack", "OutOfMemory", "AccessViolation", "ThrownAtFirstChance", "ThrownInCallback",
          "NativeAbort", "NativeAssertion",
-         "WaitingInCatch"]
+         "WaitingInCatch", "AsyncNested", "AsyncItems", "AsyncXml", "AsyncFailFastAtOnce"]
 SHARE_OF_KINDS = ["Nested", "FailFastException", "AccessViolation", "OutOfMemory", "NativeAbortInCatch", "NativeAbortUnhandled", "NativeDoubleFree",
-                  "WaitingInCatch"]  # createdump needs minutes for a deep stack
-SHARE_JITTED = ["FailFast", "FailFastException", "FailFastOnThread", "FailFastNested", "Assertion", "AssertionCondition", "StackOverflow"]
+                  "WaitingInCatch", "AsyncNested", "AsyncFailFastAtOnce"]  # createdump needs minutes for a deep stack
+SHARE_JITTED = ["FailFast", "FailFastException", "FailFastOnThread", "FailFastNested", "Assertion", "AssertionCondition", "StackOverflow", "AsyncLoop", "AsyncFailFastAtOnce"]
 
 COMPUTED = {"Overriding", "Printing"}  # code of the program makes their texts: the flag says so
 NATIVE = {"NativeFault", "NativeFaultInFinally", "NativeAbort", "NativeAbortInCatch", "NativeAbortUnhandled", "Waiting",
           "WaitingInCatch", "LoopingInCatch"}  # the runtime writes nothing
 OF_LIBC = {"NativeAssertion", "NativeDoubleFree"}  # the C library writes something, the runtime nothing
 OWN_STACKS = {"ThrownAtFirstChance"}  # .NET 8 dies before it has left the handler
+# .NET 11 has these exception types, a frame for a P/Invoke's method, another wait, and of a static constructor's exception
+# only the text of its stack trace.
+OTHER_FRAMES = {"NoDirectoryPath", "Options", "FailFastInCallback", "FailFastFromDelegate", "NativeFaultInFinally", "NativeAbortInCatch",
+                "Waiting", "WaitingInCatch", "StaticConstructor"}
 KILLED = {"Waiting": signal.SIGSEGV, "WaitingInCatch": signal.SIGABRT, "LoopingInCatch": signal.SIGABRT}  # from outside
-HARD_LIMIT = {"OutOfMemory": "0x8000000"}
-ESCAPED = {"Unicode", "Surrogates", "Controls"}  # a terminal must not get some of their characters
+HARD_LIMIT = {"OutOfMemory": "0x8000000", "OutOfMemoryTwice": "0x4000000"}
 
 
 def start(command, way, work, kind):
@@ -131,7 +144,10 @@ def expected_of(text):
 
 
 def signature_problem(way, signature, signatures):
-    """The line for sorting crashes is that of the first runtime."""
+    """The line for sorting crashes is that of the first runtime, but for the function of the C library that met the end
+    of the stack: several call each other."""
+    if way.startswith("OverflowInNative"):
+        signature = re.sub(r"^(\w+: )\w+ < ", r"\1", signature)
     return None if signatures.setdefault(way, signature) == signature else f"has the signature {signature!r} and not {signatures[way]!r}"
 
 
@@ -167,6 +183,14 @@ def bounded_problem(core):
     return None
 
 
+def place_of(way, kind, runtime):
+    """The name of a signature. The frames of .NET 11 can be others: state machines are other methods."""
+    if way in OWN_STACKS:
+        return way + runtime
+    is_other = way in OTHER_FRAMES or (way in ASYNC_WAYS and kind != "machines")
+    return way + "()" if is_other and exceptions.release_of(runtime) >= exceptions.RUNTIME_ASYNC else way
+
+
 def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
@@ -181,9 +205,11 @@ def problem_of(way, kind, core, words, runtime, signatures):
         return nested
     done = subprocess.run([exceptions.OBJECTS, core, "words"], stdout=subprocess.PIPE, check=True)
     _, length, flags = (int(word) for word in done.stdout.split(b"\n", 1)[0].split())
+    names = [thread["name"] for stack in whole["stacks"] for thread in stack["threads"]]
+    if kind in OF_KERNEL and names.count(".NET Finalizer") != 1:
+        return "does not have one thread that runs finalizers"
     lacks = flags & (MISSING | CUT) or any(stack["problem"] for stack in whole["stacks"] if stack["died"])
-    place = way + runtime if way in OWN_STACKS else way
-    if problem := None if kind not in OF_KERNEL and lacks else signature_problem(place, whole["signature"], signatures):
+    if problem := None if kind not in OF_KERNEL and lacks else signature_problem(place_of(way, kind, runtime), whole["signature"], signatures):
         return problem
     text = expected_of(done.stdout.split(b"\n", 1)[1][:length])
     report = subprocess.run([exceptions.TOOL, "report", "--brief", core], stdout=subprocess.PIPE, check=False).stdout
@@ -198,8 +224,10 @@ def problem_of(way, kind, core, words, runtime, signatures):
         return f"has flags {flags}"
     if way in NATIVE and (words or b"signal      SIG" not in report):
         return "has words, or no signal"
-    if way not in ESCAPED and words not in report:
+    if exceptions.shown(words.removesuffix(b"\n")) not in report:  # which goes on after a NUL
         return "has another text in the report"
+    if words and expected_of(whole["last_words"]["text"].encode()) != words.decode(errors="replace").encode():
+        return "has another text in the report as JSON"
     return None
 
 
@@ -226,27 +254,47 @@ def test_exit(command):
         shutil.rmtree(work)
 
 
-def plan_of(arguments, first):
+def plan_of(arguments, runtime):
     """The ways to test for each kind of core."""
-    kinds = arguments.kind or KINDS
-    if arguments.all or arguments.ways:
-        return {kind: arguments.ways or WAYS for kind in kinds}
-    return {kind: (WAYS if first else SHARE) if kind == "kernel" else SHARE_JITTED if kind == "jitted" else SHARE_OF_KINDS if first else [] for kind in kinds}
+    newest = lab.is_newest(runtime)
+    has_machines = exceptions.release_of(runtime) < exceptions.RUNTIME_ASYNC  # in any kind
+    everything = WAYS + ASYNC_WAYS
+    shares = {"kernel": everything if newest else SHARE, "jitted": SHARE_JITTED if newest else [], "machines": ASYNC_WAYS}
+    plan = {kind: arguments.ways or (everything if arguments.all else shares.get(kind, SHARE_OF_KINDS if newest else []))
+            for kind in arguments.kind or KINDS if kind != "machines" or not has_machines}
+    if "machines" in plan:
+        plan["machines"] = [way for way in plan["machines"] if way in ASYNC_WAYS]
+    return plan
+
+
+class Programs:
+    """The program `dying` as it is compiled for a kind of core and a way."""
+
+    def __init__(self, work, runtime):
+        self.work, self.runtime, self.commands = work, runtime, {}
+
+    def command(self, kind, way):
+        options = ("AsyncMain", "RuntimeAsync") if way in ASYNC_WAYS else ()
+        if kind == "machines" or exceptions.release_of(self.runtime) < exceptions.RUNTIME_ASYNC:
+            options = options[:1]
+        if options not in self.commands:
+            self.commands[options] = exceptions.command_of(self.work, self.runtime, *options)
+        return self.commands[options]
 
 
 def test_runtime(runtime, plan, signatures):
     work = tempfile.mkdtemp(prefix="cdacq-deaths-")
     good = True
     try:
-        command = exceptions.command_of(work, runtime)
+        programs = Programs(work, runtime)
         for kind, ways in plan.items():
             counts, wrong, begin = collections.Counter(), [], time.monotonic()
             for way in ways:
-                problem = test_way(command, way, kind, runtime, signatures)
+                problem = test_way(programs.command(kind, way), way, kind, runtime, signatures)
                 counts["ok" if problem is None else problem if problem == "said" else "wrong"] += 1
                 if problem not in (None, "said"):
                     wrong.append(f"{way} {problem}")
-            if kind == "kernel" and (problem := test_exit(command)):
+            if kind == "kernel" and (problem := test_exit(programs.command(kind, "Exit"))):
                 wrong.append(problem)
             good &= not wrong
             if ways:
@@ -264,12 +312,10 @@ def main():
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("ways", nargs="*", metavar="WAY")
     arguments = parser.parse_args()
-    chosen = [name for name in os.environ.get("CDACQ_RUNTIMES", "").split() if name[0].isdigit() or name == "installed"]
-    runtimes = arguments.runtime or chosen or RUNTIMES
     try:
         lab.refuse_piped_cores()
         signatures = {}
-        return 0 if all([test_runtime(runtime, plan_of(arguments, i == 0), signatures) for i, runtime in enumerate(runtimes)]) else 1
+        return 0 if all([test_runtime(runtime, plan_of(arguments, runtime), signatures) for runtime in lab.runtimes(arguments.runtime)]) else 1
     except lab.Skip as reason:
         print(f"skipped: {reason}")
         return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED

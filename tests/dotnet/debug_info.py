@@ -32,17 +32,36 @@ def _bounds_of_8(data):
     return nibbles.bytes_read(), count
 
 
-def _bounds_of_10(data):
+def _bounds_of_10(data, source_bits=2):
     """From .NET 10 on the records are packed to the bit: source, native offset, IL offset."""
     nibbles = Nibbles(data)
     count, native_bits, il_bits = nibbles.number(), nibbles.number() + 1, nibbles.number() + 1
-    return nibbles.bytes_read() + (count * (2 + native_bits + il_bits) + 7) // 8, count
+    return nibbles.bytes_read() + (count * (source_bits + native_bits + il_bits) + 7) // 8, count
+
+
+def _chunks_of_11(data):
+    """The size of the bounds and where they are. The sizes of further chunks are there if the first number is 0."""
+    nibbles = Nibbles(data)
+    size = nibbles.number()
+    if size:
+        nibbles.number()  # variables
+    else:
+        size = nibbles.number()
+        for _ in range(5):  # variables, other bounds, patchpoints, rich debug info, async methods
+            nibbles.number()
+    return size, nibbles.bytes_read()
 
 
 def bounds_fill_their_place(data, has_flag_byte, major):
-    """Whether the bounds of the blob that `data` begins with take the bytes that its header announces; .NET 10 fills
-    some small ones up with zeros. None for a blob with more than bounds and variables (on-stack replacement).
+    """Whether the bounds of the blob that `data` begins with take the bytes that its header announces; since .NET 10,
+    some small ones are filled up with zeros. None for a blob with more than bounds and variables (on-stack replacement
+    up to .NET 10).
     """
+    if major >= 11:  # which has no flags
+        size, at = _chunks_of_11(data)
+        bounds = data[at:at + size]
+        taken, _ = _bounds_of_10(bounds, source_bits=3) if size else (0, 0)
+        return taken <= size == len(bounds) and not any(bounds[taken:])
     if has_flag_byte:
         if data[0]:
             return None

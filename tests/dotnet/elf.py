@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Has gdb, binutils, elfutils and LLVM judge what `cdacq elf` writes of real processes.
 
-    elf.py [RUNTIME...]      RUNTIME is "installed" or the version of a runtime pack
+    elf.py [RUNTIME...]      words of lab.runtimes(); default: the newest of each recent line
     elf.py --core CORE PROGRAM       judges one core
 
 gdb must show every thread's stack as `cdacq stack` has it: the same frames at the same addresses, and the managed ones
@@ -23,7 +23,6 @@ import lab
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 HERE = os.path.dirname(os.path.abspath(__file__))
-RUNTIMES = os.environ.get("CDACQ_RUNTIMES", "installed 9.0.22 8.0.33").split()
 LEAST_MANAGED = 20
 
 
@@ -168,15 +167,14 @@ def judge_code(results, work, core):
 
 
 def test_runtime(results, work, runtime):
-    version = None if runtime == "installed" else runtime
-    with lab.running_target(work, runtime=version) as target:
+    with lab.running_target(work, runtime=runtime) as target:
         program = os.readlink(f"/proc/{target.pid}/exe")
         judge_live(results, work, target)
         core = target.createdump("full")
         elf, _ = judge_core(results, work, "a core of createdump", core, program)
         judge_file(results, elf, "the file")
         judge_addresses(results, core, elf)
-        if runtime == "installed":
+        if lab.is_recent(runtime):
             judge_code(results, work, core)
         os.remove(core)
         try:
@@ -200,7 +198,7 @@ def main(arguments):
                 print(f"  gdb took {took:.2f} s")
                 judge_file(results, elf, "the file")
                 judge_addresses(results, arguments[1], elf)
-            for runtime in (arguments or RUNTIMES) if arguments[:1] != ["--core"] else []:
+            for runtime in lab.runtimes(arguments, of_all_lines=False) if arguments[:1] != ["--core"] else []:
                 print(runtime, flush=True)
                 folder = os.path.join(work, runtime)
                 os.makedirs(folder)

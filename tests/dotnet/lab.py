@@ -11,7 +11,10 @@ list of released names. As a module, `running_target()` gives a live process:
 import argparse
 import contextlib
 import ctypes
+import fcntl
+import functools
 import glob
+import hashlib
 import os
 import re
 import resource
@@ -21,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from xml.etree import ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 READY_SECONDS = 120
@@ -63,27 +67,157 @@ def run(command, crashes=0, **options):
     return done.stdout
 
 
-def build_target(work, framework="net10.0"):
-    """Builds outside the source tree, so that a checkout stays clean. Returns the path of Demo.dll."""
-    if shutil.which("dotnet") is None:
-        raise Skip("dotnet is not installed")
-    out = os.path.join(work, "app-" + framework)
-    run(["dotnet", "build", os.path.join(HERE, "target"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
-         f"-p:DemoFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
-    return os.path.join(out, "Demo.dll")
+# ---- Runtimes ----
+
+# The properties of runtimes.props, by name.
+VERSIONS = {item.tag: item.text for item in ElementTree.parse(os.path.join(HERE, "runtimes.props")).iter() if not len(item)}
+# The newest servicing release of each line, by its number. The newest line is first.
+NEWEST = dict(sorted(((int(found[1]), version) for name, version in VERSIONS.items()
+                      if (found := re.fullmatch(r"Net(\d+)Runtime", name))), reverse=True))
+OLDER = VERSIONS["OlderRuntimes"].split(";")
 
 
-def publish_single_file(work):
-    """The target as one executable that holds the runtime too."""
+def runtimes(asked=(), others=(), of_all_lines=True):
+    """
+    The runtimes to test: those that are asked for, else those in CDACQ_RUNTIMES, else the newest of each line, or of each
+    recent line. A word is "installed", a version of a runtime pack, a line ("10" or "10.0", which means its newest
+    version), or "older", for all older versions; or it is one of `others`, words that only this test knows.
+    """
+    chosen = []
+    for word in asked or os.environ.get("CDACQ_RUNTIMES", "").split():
+        line = re.fullmatch(r"(\d+)(\.0)?", word)
+        if word == "older":
+            chosen += OLDER
+        elif line and int(line[1]) in NEWEST:
+            chosen.append(NEWEST[int(line[1])])
+        elif word == "installed" or word in others or re.fullmatch(r"\d+\.\d+\.\d.*", word):
+            chosen.append(word)
+        elif asked:
+            raise LabError(f"there is no runtime '{word}'")  # in the environment, it may be a word of another test
+    return chosen or [*(version for version in NEWEST.values() if of_all_lines or is_recent(version)), *others]
+
+
+def line_of(runtime):
+    """The major version of a runtime."""
+    return int((installed_framework()[1] if runtime == "installed" else runtime).split(".")[0])
+
+
+def is_recent(runtime):
+    """Whether it is of one of the two newest lines. Some tests ask the others for less."""
+    return line_of(runtime) in sorted(NEWEST)[-2:]
+
+
+def is_newest(runtime):
+    return line_of(runtime) == max(NEWEST)
+
+
+def framework_for(runtime):
+    """The framework to compile a program for that runs on this version."""
+    return f"net{line_of(runtime)}.0"
+
+
+@functools.cache
+def installed_framework():
+    """The folder of the newest installed runtime's assemblies, and its version."""
     if shutil.which("dotnet") is None:
         raise Skip("dotnet is not installed")
-    out = os.path.join(work, "single")
-    run(["dotnet", "publish", os.path.join(HERE, "target"), "-c", "Release", "-o", out, "--nologo", "-v", "q", "-r", "linux-x64",
-         "--self-contained", "-p:PublishSingleFile=true", "-p:UseAppHost=true", "-p:EnableCompressionInSingleFile=false",
-         f"-p:BaseIntermediateOutputPath={out}-obj/", f"-p:BaseOutputPath={out}-bin/"])
+    found = re.findall(r"^Microsoft\.NETCore\.App (\S+) \[(.*)\]$", run(["dotnet", "--list-runtimes"]), re.MULTILINE)
+    if not found:
+        raise Skip("no runtime is installed")
+    version, folder = found[-1]
+    return os.path.join(folder, version), version
+
+
+def framework_of(work, runtime):
+    """The folder of a runtime's assemblies, and its version."""
+    if runtime == "installed":
+        return installed_framework()
+    return os.path.join(os.path.dirname(private_dotnet(work, runtime)), "shared", "Microsoft.NETCore.App", runtime), runtime
+
+
+# ---- Programs, and roots of runtimes ----
+
+def shared(work, name, make):
+    """
+    The folder NAME in `work`, or, if CDACQ_DOTNET_CACHE names a folder, in there, where other tests use it, too. If it is
+    not there, `make` is called with the path of a new folder to fill, which then gets the name.
+    """
+    if shutil.which("dotnet") is None:
+        raise Skip("dotnet is not installed")
+    root = os.environ.get("CDACQ_DOTNET_CACHE") or work
+    os.makedirs(root, exist_ok=True)
+    path = os.path.join(root, name)
+    with open(os.path.join(root, f".{name}.lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another test may be making it
+        if not os.path.isdir(path):
+            with tempfile.TemporaryDirectory(dir=root, prefix=".new-") as folder:
+                made = os.path.join(folder, name)
+                os.mkdir(made)
+                make(made)
+                os.rename(made, path)
+    return path
+
+
+def _digest(folder, *words):
+    """Of the sources of a program, and of how it is built."""
+    digest = hashlib.sha256(repr(words).encode())
+    for path in sorted([*glob.glob(os.path.join(HERE, "*.props")), *glob.glob(os.path.join(folder, "**"), recursive=True)]):
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                digest.update(os.path.basename(path).encode() + b"\0" + file.read())
+    return digest.hexdigest()[:8]
+
+
+def build(work, project, runtime="installed", configuration="Release", command="build", arguments=(), **properties):
+    """Builds a C# project of this folder for a runtime, outside the source tree, so that a checkout stays clean. Returns
+    the folder of the program."""
+    source = os.path.join(HERE, project)
+    properties = {"DemoFramework": framework_for(runtime), **properties}
+    digest = _digest(source, configuration, command, arguments, sorted(properties.items()))
+    name = f"app-{os.path.basename(project)}-{properties['DemoFramework']}-{configuration}-{digest}"
+
+    def make(folder):
+        objects = os.path.join(os.path.dirname(os.path.dirname(folder)), name + "-obj")  # it stays, as PDBs name it
+        run(["dotnet", command, source, "-c", configuration, "-o", folder, "--nologo", "-v", "q", *arguments,
+             f"-p:BaseIntermediateOutputPath={objects}/", f"-p:BaseOutputPath={objects}-bin/",
+             *(f"-p:{key}={value}" for key, value in properties.items())])
+    return shared(work, name, make)
+
+
+def program_of(folder):
+    """The assembly to run of a program that was built."""
+    configuration, = glob.glob(os.path.join(folder, "*.runtimeconfig.json"))
+    return configuration.removesuffix(".runtimeconfig.json") + ".dll"
+
+
+def dotnet_command(work, runtime):
+    """The start of a command line that runs a program on a runtime."""
+    return ["dotnet"] if runtime == "installed" else [private_dotnet(work, runtime), "exec", "--fx-version", runtime]
+
+
+def program_command(work, project, runtime="installed", *options, **properties):
+    """The command line of a program, which is built for the runtime."""
+    return [*dotnet_command(work, runtime), program_of(build(work, project, runtime, *options, **properties))]
+
+
+def own_copy(work, path):
+    """A file's path in `work`: its folder is copied, unless it is there, so that it can be moved or changed."""
+    folder = os.path.dirname(path)
+    own = os.path.join(work, os.path.basename(folder))
+    if not os.path.isdir(own):
+        shutil.copytree(folder, own)
+    return os.path.join(own, os.path.basename(path))
+
+
+def publish_single_file(work, runtime="installed"):
+    """The target as one executable that holds the runtime, too."""
+    version = {} if runtime == "installed" else {"RuntimeFrameworkVersion": runtime}
+    out = build(work, "target", runtime, command="publish", arguments=("-r", "linux-x64", "--self-contained"),
+                PublishSingleFile="true", UseAppHost="true", EnableCompressionInSingleFile="false", **version)
+    program = own_copy(work, os.path.join(out, "Demo"))
     assembly, = glob.glob(f"{out}-obj/Release/*/linux-x64/Demo.dll")
-    shutil.copy(assembly, out)  # which the target loads a second time
-    return os.path.join(out, "Demo")
+    shutil.copy(assembly, os.path.dirname(program))  # which the target loads a second time
+    return program
 
 
 RESTORE_PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
@@ -100,30 +234,26 @@ RESTORE_PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
 
 def private_dotnet(work, version):
     """A dotnet root of its own that has just this runtime, from its NuGet pack. Returns its `dotnet`."""
-    if shutil.which("dotnet") is None:
-        raise Skip("dotnet is not installed")
-    root = os.path.join(work, "dotnet-" + version)
-    framework = os.path.join(root, "shared", "Microsoft.NETCore.App", version)
-    if not os.path.isdir(framework):
-        pack = _restore_pack(work, "Microsoft.NETCore.App.Runtime.linux-x64", version)
+    def make(root):
+        framework = os.path.join(root, "shared", "Microsoft.NETCore.App", version)
         installed = os.path.dirname(os.path.realpath(shutil.which("dotnet")))
         shutil.copytree(os.path.join(installed, "host"), os.path.join(root, "host"))
         shutil.copy(os.path.join(installed, "dotnet"), root)
-        for part in [os.path.join(pack, "native"), *glob.glob(os.path.join(pack, "lib", "net*"))]:
-            shutil.copytree(part, framework, dirs_exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(root)) as folder:
+            pack = os.path.join(_restore_pack(folder, "Microsoft.NETCore.App.Runtime.linux-x64", version), "runtimes", "linux-x64")
+            for part in [os.path.join(pack, "native"), *glob.glob(os.path.join(pack, "lib", "net*"))]:
+                shutil.copytree(part, framework, dirs_exist_ok=True)
         os.chmod(os.path.join(framework, "createdump"), 0o755)
-    return os.path.join(root, "dotnet")
+    return os.path.join(shared(work, "dotnet-" + version, make), "dotnet")
 
 
-def _restore_pack(work, package, version):
+def _restore_pack(folder, package, version):
     """Only downloads the package; a project that needs nothing else is the simplest client."""
-    folder = os.path.join(work, "restore")
-    os.makedirs(folder, exist_ok=True)
     sdk = ".".join(run(["dotnet", "--version"]).split(".")[:2])
     with open(os.path.join(folder, "restore.csproj"), "w", encoding="utf-8") as file:
         file.write(RESTORE_PROJECT.format(sdk=sdk, package=package, version=version))
     run(["dotnet", "restore", folder, "--packages", os.path.join(folder, "packages")])
-    return os.path.join(folder, "packages", package.lower(), version, "runtimes", "linux-x64")
+    return os.path.join(folder, "packages", package.lower(), version)
 
 
 class Target:
@@ -211,22 +341,16 @@ def allow_cores():
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
 
-def installed_framework():
-    """The folder of the newest installed runtime's assemblies."""
-    found = re.findall(r"^Microsoft\.NETCore\.App (\S+) \[(.*)\]$", run(["dotnet", "--list-runtimes"]), re.MULTILINE)
-    if not found:
-        raise Skip("no runtime is installed")
-    version, folder = found[-1]
-    return os.path.join(folder, version), version
+def crossgen2(work, runtime="installed"):
+    """A function that runs the ahead-of-time compiler of the runtime's version, with its assemblies to refer to."""
+    framework, version = framework_of(work, runtime)
 
-
-def crossgen2(work):
-    """A function that runs the ahead-of-time compiler of the installed runtime's version, with its assemblies to refer
-    to."""
-    framework, version = installed_framework()
-    pack = os.path.dirname(os.path.dirname(_restore_pack(work, "Microsoft.NETCore.App.Crossgen2.linux-x64", version)))
-    tool = os.path.join(pack, "tools", "crossgen2")
-    os.chmod(tool, 0o755)
+    def make(folder):
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as restored:
+            pack = _restore_pack(restored, "Microsoft.NETCore.App.Crossgen2.linux-x64", version)
+            shutil.copytree(os.path.join(pack, "tools"), folder, dirs_exist_ok=True)
+        os.chmod(os.path.join(folder, "crossgen2"), 0o755)
+    tool = os.path.join(shared(work, "crossgen2-" + version, make), "crossgen2")
 
     def compile_(*arguments, system="linux", architecture="x64"):
         run([tool, *arguments, "-r", os.path.join(framework, "*.dll"), "--targetos", system, "--targetarch", architecture, "-O"])
@@ -234,11 +358,12 @@ def crossgen2(work):
     return compile_
 
 
-def compile_ahead(work, *, composite=False):
-    """Compiles the built target and some of the framework ahead of time: split into hot and cold code, or composite."""
-    framework, _ = installed_framework()
-    compile_ = crossgen2(work)
-    app, out = os.path.join(work, "app-net10.0"), os.path.join(work, "ahead")
+def compile_ahead(work, app, runtime="installed", *, composite=False):
+    """Compiles the target, whose folder is `app`, and some of the framework ahead of time: split into hot and cold code, or
+    composite."""
+    framework, _ = framework_of(work, runtime)
+    compile_ = crossgen2(work, runtime)
+    out = os.path.join(work, "ahead")
     os.makedirs(out)
     inputs = [os.path.join(app, "Demo.dll")] + [os.path.join(framework, name + ".dll") for name in AHEAD]
     if composite:
@@ -250,22 +375,16 @@ def compile_ahead(work, *, composite=False):
         shutil.copy(os.path.join(out, name), app)
 
 
-def start_target(work, runtime=None, keep_alive=False, prepare=None, granularity="2", meanwhile=None, single_file=False):
-    """Builds and starts the target; returns when it promised that nothing is compiled any more.
-    Without a runtime version it is the installed one, or, for a single file, the SDK's. `prepare` is called with `work`
-    in between, `meanwhile` with the target while it still compiles. `granularity` of stubs, as the runtime's setting
-    has it."""
+def start_target(work, runtime="installed", keep_alive=False, prepare=None, granularity="2", meanwhile=None, single_file=False):
+    """Builds and starts the target; returns when it promised that nothing is compiled any more. Its files, and those of a
+    runtime that is not installed, are in `work`. `prepare` is called with the folder of the program before it starts,
+    `meanwhile` with the target while it still compiles. `granularity` of stubs, as the runtime's setting has it."""
     work = os.path.abspath(work)
     os.makedirs(work, exist_ok=True)
-    if single_file:
-        command = [publish_single_file(work)]
-    elif runtime:
-        command = [private_dotnet(work, runtime), "exec", "--fx-version", runtime,
-                   build_target(work, f"net{runtime.partition('.')[0]}.0")]
-    else:
-        command = ["dotnet", build_target(work)]
+    command = [publish_single_file(work, runtime)] if single_file else program_command(work, "target", runtime)
+    command = [own_copy(work, word) if os.path.isabs(word) else word for word in command]
     if prepare:
-        prepare(work)
+        prepare(os.path.dirname(command[-1]))
     environment = dict(
         os.environ,
         CDACQ_TARGET_RELEASED=os.path.join(work, "released.txt"),
@@ -336,7 +455,8 @@ def running_target(work, **options):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", metavar="DIR", help="where everything goes (default: a new temporary directory)")
-    parser.add_argument("--runtime", metavar="VERSION", help="a runtime from its NuGet pack, for instance 8.0.33 (default: the installed one)")
+    parser.add_argument("--runtime", metavar="VERSION", default="installed",
+                        help="a version of the runtime pack, or a line, for instance 8.0 (default: the installed one)")
     parser.add_argument("--cores", default="full,gcore", metavar="LIST",
                         help="of full, heap, mini, triage, gcore; kernel comes last and ends the process")
     parser.add_argument("--keep-alive", action="store_true", help="leave the process running and print its pid")
@@ -372,7 +492,7 @@ def check_quiet(target):
 def main():
     arguments = parse_arguments()
     work = arguments.work or tempfile.mkdtemp(prefix="cdacq-lab-")
-    target = start_target(work, arguments.runtime, keep_alive=arguments.keep_alive)
+    target = start_target(work, *runtimes([arguments.runtime]), keep_alive=arguments.keep_alive)
     try:
         target.save_records()
         for kind in sorted(arguments.cores, key=lambda core: core == "kernel"):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A .NET process on musl, the C library of Alpine: its stacks, judged by its own words, and how it died.
 
-    musl.py [--all]     needs the .NET SDK, the runtime pack for linux-musl-x64, and the packages musl and musl-tools
+    musl.py [--all] [RUNTIME...]     words of lab.runtimes(); default: the newest of each recent line
+
+Needs the .NET SDK, the runtime pack for linux-musl-x64, and the packages musl and musl-tools.
 
 The runtime for musl runs beside glibc with the libstdc++ and libgcc of this system and musl.c. By hand: CI does not
 install musl. --all: every way to die of deaths.py, not only a share; without those whose words only glibc keeps.
@@ -40,13 +42,11 @@ def make_environment(work):
     return {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": preloaded, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
 
 
-def publish(work, project, program):
+def publish(work, project, program, runtime):
     """Builds a program of this folder with its runtime. Returns its path."""
-    out = os.path.join(work, f"{project}-out")
-    source = shutil.copytree(os.path.join(lab.HERE, project), os.path.join(work, project))
-    lab.run(["dotnet", "publish", source, "-c", "Release", "-r", "linux-musl-x64", "--self-contained", "-o", out, "--nologo",
-             "-v", "q", "-p:UseAppHost=true"])
-    return os.path.join(out, program)
+    version = {} if runtime == "installed" else {"RuntimeFrameworkVersion": runtime}
+    return os.path.join(lab.build(work, project, runtime, command="publish", UseAppHost="true", **version,
+                                  arguments=("-r", "linux-musl-x64", "--self-contained")), program)
 
 
 def judge(target, told):
@@ -64,8 +64,8 @@ def judge(target, told):
     return not stack_judge.failures(tally) and tally.counts["method equal"] >= LEAST_FRAMES and not managed_guesses and not ends
 
 
-def judge_stacks(work, environment):
-    program = publish(work, "stacks", "Stacks")
+def judge_stacks(work, environment, runtime):
+    program = publish(work, "stacks", "Stacks", runtime)
     path, log = os.path.join(work, "parked.jsonl"), os.path.join(work, "target.log")
     with open(log, "w", encoding="utf-8") as output:
         process = subprocess.Popen([program, "park", path], stdin=subprocess.PIPE, stdout=output, stderr=output, env=os.environ | environment)
@@ -85,23 +85,27 @@ def judge_stacks(work, environment):
     return agree
 
 
-def judge_deaths(work, environment, ways):
-    program = publish(work, "dying", "Dying")
+def judge_deaths(work, environment, ways, runtime):
+    program = publish(work, "dying", "Dying", runtime)
     starter = os.path.join(work, "start")
     with open(starter, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\n" + "".join(f"export {name}={value}\n" for name, value in environment.items()) + f'exec {program} "$@"\n')
     os.chmod(starter, 0o755)
-    wrong = {way: problem for way in ways if (problem := deaths.test_way([starter], way, "kernel", "10", {})) is not None}
+    wrong = {way: problem for way in ways if (problem := deaths.test_way([starter], way, "kernel", runtime, {})) is not None}
     print(f"{len(ways) - len(wrong)} of {len(ways)} deaths word for word" + "".join(f"; {way} {problem}" for way, problem in wrong.items()))
     return not wrong
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="cdacq-musl-") as work:
-        environment = make_environment(work)
-        agree = judge_stacks(work, environment)
-        ways = deaths.WAYS if "--all" in sys.argv else deaths.SHARE
-        agree &= judge_deaths(work, environment, [way for way in ways if way not in deaths.OF_LIBC])
+    asked = [word for word in sys.argv[1:] if word != "--all"]
+    ways = [way for way in (deaths.WAYS if "--all" in sys.argv else deaths.SHARE) if way not in deaths.OF_LIBC]
+    agree = True
+    for runtime in lab.runtimes(asked, of_all_lines=False):
+        print(f".NET {runtime}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="cdacq-musl-") as work:
+            environment = make_environment(work)
+            agree &= judge_stacks(work, environment, runtime)
+            agree &= judge_deaths(work, environment, ways, runtime)
     return 0 if agree else 1
 
 

@@ -1,5 +1,5 @@
 /*
- * objects.c: reads the objects at given addresses, for exceptions.py.
+ * objects.c: reads the objects at given addresses, for exceptions.py. TARGET is a core or the number of a process.
  *
  *     objects TARGET EXCEPTION <lines    ADDRESS [FIELD;...], hex; EXCEPTION is the MethodTable of System.Exception
  *     objects TARGET values <lines       ADDRESS [FIELD;...], hex: with the calls of cdacq/object.h
@@ -20,7 +20,7 @@
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
 #include "contracts/objects/sync_block.h"
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 
 static uint64_t exception_table;
 
@@ -53,7 +53,7 @@ static void put_fields(struct module_cache *cache, char *names, uint64_t method_
     }
 }
 
-static void put_exception(struct field_reader *reader, uint64_t object)
+static void put_exception(struct reader *reader, uint64_t object)
 {
     struct exception exception;
     struct exception_frame frame;
@@ -64,7 +64,7 @@ static void put_exception(struct field_reader *reader, uint64_t object)
         printf("%s%" PRIx64 ":%" PRIx64, i ? "," : "", frame.ip, frame.method_desc);
 }
 
-static bool is_exception(struct field_reader *reader, uint64_t method_table)
+static bool is_exception(struct reader *reader, uint64_t method_table)
 {
     for (unsigned i = 0; method_table && i < HIERARCHY_MAX; i++) {
         if (method_table == exception_table)
@@ -76,15 +76,15 @@ static bool is_exception(struct field_reader *reader, uint64_t method_table)
 
 static void put_object(struct module_cache *cache, uint64_t object, char *names)
 {
-    struct field_reader *reader = cache->reader;
+    struct reader *reader = cache->reader;
     struct object_array array;
     struct object_monitor monitor;
-    reader_begin(&reader->raw, FUEL_INDEX);
+    reader_begin(reader, FUEL_INDEX);
     uint64_t method_table = object_method_table(reader, object), hash = UINT64_C(0xcbf29ce484222325);
     printf("%" PRIx64 " %" PRIx64 " %" PRIu64, object, method_table, object_size(reader, object));
     if (object_array_read(reader, object, &array)) {
         put_array(&array);
-    } else if (read_pointer(&reader->raw, reader->layout->globals[G_StringMethodTable]) == method_table) {
+    } else if (read_pointer(reader, reader->layout->globals[G_StringMethodTable]) == method_table) {
         string_each(reader, object, UINT32_MAX, put_hash, &hash);
         printf(" string %u %" PRIx64, string_length(reader, object), hash);
     } else {
@@ -95,7 +95,7 @@ static void put_object(struct module_cache *cache, uint64_t object, char *names)
     if (object_monitor_read(reader, object, &monitor) && monitor.held)
         printf(" held %s %u %u", monitor.thin ? "thin" : "block", monitor.recursion, monitor.waiters);
     struct cdacq_error error;
-    if (reader_status(&reader->raw, &error) < 0)
+    if (reader_status(reader, &error) < 0)
         printf(" ERROR %s", error.message);
     puts("");
 }
@@ -171,6 +171,7 @@ static void put_exception_text(struct cdacq_session *session, uint64_t object)
     unsigned flaws = 0;
     if (cdacq_session_write_exception(session, object, put_text, &text, &flaws, &error) < 0)
         fprintf(stderr, "%s\n", error.message);
+    flaws &= ~(unsigned)CDACQ_EXCEPTION_UNCONFIRMED; /* names and lines are compared */
     printf("%" PRIx64 " %zu %u\n", object, text.length, flaws);
     fwrite(text.data, 1, text.length, stdout);
     puts("");
@@ -201,10 +202,19 @@ static void put_last_words(struct cdacq_session *session)
     if (cdacq_session_get_end(session, &end, &error) < 0 ||
         cdacq_session_write_last_words(session, put_text, &text, &flaws, &error) < 0)
         fprintf(stderr, "%s\n", error.message);
+    flaws &= ~(unsigned)CDACQ_EXCEPTION_UNCONFIRMED;
     printf("%d %zu %u\n", end.kind, text.length, flaws);
     fwrite(text.data, 1, text.length, stdout);
     puts("");
     free(text.data);
+}
+
+static enum cdacq_status open_target(const char *name, struct cdacq_target **ret, struct cdacq_error *err)
+{
+    char *end;
+    long pid = strtol(name, &end, 10);
+    return pid > 0 && !*end ? cdacq_target_open_pid((int)pid, NULL, ret, err)
+                            : cdacq_target_open_core(name, NULL, ret, err);
 }
 
 int main(int argc, char **argv)
@@ -216,8 +226,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 64;
     exception_table = strtoull(argv[2], NULL, 16);
-    if (cdacq_target_open_core(argv[1], NULL, &target, &error) < 0 ||
-        cdacq_session_create(target, &session, &error) < 0) {
+    if (open_target(argv[1], &target, &error) < 0 || cdacq_session_create(target, &session, &error) < 0) {
         fprintf(stderr, "%s\n", error.message);
         return 2;
     }
@@ -237,7 +246,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[2], "values") == 0)
             put_values(session, object, names + (*names == ' '));
         else
-            put_object(&session->modules, object, names + (*names == ' '));
+            put_object(&session->resolver.modules, object, names + (*names == ' '));
     }
     cdacq_session_destroy(session);
     cdacq_target_close(target);

@@ -9,24 +9,17 @@ Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then t
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
+
+import lab
 
 HERE = pathlib.Path(__file__).parent
 JUDGE = HERE.parent / "fixtures/pdb/judge"
 PDB_POINTS = os.environ.get("CDACQ_PDB_POINTS", "pdb_points")
 PACKAGES = [pathlib.Path.home() / ".nuget/packages", pathlib.Path("/opt/nuget/packages")]
 MOST = 40  # assemblies: enough, and no more than a minute
-
-
-def build(work):
-    """The judge, which has a PDB of its own."""
-    shutil.copytree(JUDGE, work / "judge")
-    subprocess.run(["dotnet", "build", "-c", "Release", "-v", "q", "--disable-build-servers", "-o", work / "tool",
-                    work / "judge/Judge.csproj"], check=True, stdout=subprocess.DEVNULL)
-    return work / "tool/Judge.dll"
 
 
 def found_assemblies():
@@ -56,12 +49,13 @@ def compare(judge, assembly):
 
 
 def main():
-    if not shutil.which("dotnet"):
-        print("dotnet is not installed")
-        return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else 77
     os.environ.update(DOTNET_CLI_TELEMETRY_OPTOUT="1", DOTNET_NOLOGO="1")
     with tempfile.TemporaryDirectory() as folder:
-        judge = build(pathlib.Path(folder))
+        try:
+            judge = pathlib.Path(lab.program_command(folder, JUDGE)[-1])  # it has a PDB of its own
+        except lab.Skip as reason:
+            print(reason)
+            return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
         assemblies = [pathlib.Path(name) for name in sys.argv[1:]] or [judge, *found_assemblies()]
         counts = {assembly: compare(judge, assembly) for assembly in assemblies}
     for assembly, count in counts.items():

@@ -5,13 +5,15 @@ The program writes no perf map of its own; ours, taken of the running process, i
 takes the place of the runtime's own, which on .NET 10 ends after its first record (dotnet/runtime#120419), for `perf
 inject`.
 
-    perf.py [RUNTIME...]     versions of runtime packs: judges the folder of symfs for longer, of these runtimes
+    perf.py [--longer] [RUNTIME...]     words of lab.runtimes(); by default, all is judged for those of the recent lines,
+                                        and the folder of symfs for the others. --longer: symfs only, for longer
 
 Exit 77 (skipped) where dotnet or perf is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure. Skipped too
 where the kernel lets nobody sample.
 """
 
 import contextlib
+import glob
 import os
 import re
 import shutil
@@ -31,18 +33,6 @@ RECORD = ["perf", "record", "-k", "mono", "-e", "cpu-clock", "-F", "999"]
 HOT = ("Busy.Program::Sieve(int32)", "Busy.Box`1[System.Int64]::Mix(int32)", "Busy.Pick`1[System.__Canon]::Count(int32)",
        "Busy.Program+<>c::<Round>b__")
 READY_SECONDS = 60
-
-
-def build(work, runtime=None):
-    """The command that runs the busy program."""
-    if shutil.which("dotnet") is None:
-        raise lab.Skip("dotnet is not installed")
-    out = os.path.join(work, f"busy-{runtime}")
-    framework = [f"-p:BusyFramework=net{runtime.partition('.')[0]}.0"] if runtime else []
-    lab.run(["dotnet", "build", os.path.join(lab.HERE, "busy"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
-             f"-p:BaseIntermediateOutputPath={out}-obj/", *framework])
-    dotnet = [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime] if runtime else ["dotnet"]
-    return [*dotnet, os.path.join(out, "Busy.dll")]
 
 
 @contextlib.contextmanager
@@ -125,7 +115,7 @@ def check_ends(results, folder):
     """perf asks addr2line for "," after each address, and takes what is not known for the end of the answer. With call
     chains, perf waits for ever if something else comes."""
     wrong, paths = [], [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
-    paths = [path for path in paths if not os.path.islink(path)]
+    paths = [path for path in paths if not os.path.islink(path) and not path.endswith("/.cdacq-symfs")]
     for path in paths:
         done = subprocess.run(["addr2line", "-e", path, "-i", "-f"], input=",\n", capture_output=True, text=True, check=False)
         if done.stdout != "??\n??:0\n":
@@ -150,6 +140,44 @@ def test_symfs(work, program, results, label, least_images, seconds=2, **environ
          f"{len(code)} of {len(found)} samples, {unnamed} otherwise")
     note(results, "ReadyToRun code too", len(images) >= least_images, f"{len(images)} samples")
     check_report(results, data, folder, names)
+
+
+INSIDE = """
+mount -t tmpfs none "$0" && cp -r "$1" "$0/root" && cp -r "$2" "$0/app" || exit 1
+shift 2; exec "$0/root/dotnet" "$@"
+"""
+
+
+def test_namespace(work, program, results):
+    """A process whose files are only in its own mount namespace, as in a container. Outside, other files have their paths."""
+    dotnet, *options, assembly = program
+    inside = os.path.join(work, "inside")
+    command = [*options, f"{inside}/app/{os.path.basename(assembly)}"]
+    if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("  nothing can be mounted: no process in a namespace", flush=True)
+        return
+    os.makedirs(inside)
+    root = os.path.dirname(os.path.realpath(dotnet))
+    for library in glob.glob(f"{root}/**/*.so", recursive=True):
+        decoy = f"{inside}/root/{os.path.relpath(library, root)}"
+        os.makedirs(os.path.dirname(decoy), exist_ok=True)
+        shutil.copy("/bin/true", decoy)
+    data, names = os.path.join(work, "namespace.data"), f"{inside}/names"
+    with running(["unshare", "-m", "--propagation", "private", "sh", "-c", INSIDE, inside, root,
+                  os.path.dirname(assembly), *command]) as pid:
+        lab.run([*RECORD, "-o", data, "-p", str(pid), "--", "sleep", "2"])
+        done = subprocess.run([TOOL, "symfs", str(pid), f"/proc/{pid}/root{names}", "--names", "il"], capture_output=True, text=True)
+        links = subprocess.run(["nsenter", "-m", "-t", str(pid), "find", names, "-name", "*.so*", "-type", "l"],
+                               capture_output=True, text=True, check=True).stdout.split()
+        wrong = [link for link in links if subprocess.run(["nsenter", "-m", "-t", str(pid), "cmp", link, link.removeprefix(names)],
+                                                          capture_output=True, check=False).returncode]
+        found = samples(data, "--symfs", names)
+        code = [one for one in found if ".dll" in one[2] or "memfd:doublemapper" in one[2]]
+        asked = ask(pid, code)
+    note(results, "symfs finds every file of a process in a namespace", done.returncode == 0, done.stderr[-300:] if done.returncode else "")
+    coreclr = [link for link in links if link.endswith("/libcoreclr.so")]
+    note(results, "its links lead to the files of the namespace", len(coreclr) == 1 and not wrong, f"{len(links)} links {wrong[:1] or ''}")
+    report(results, "perf reads the folder in the namespace", code, asked)
 
 
 def test_jitdump(work, program, results):
@@ -197,24 +225,31 @@ def refuse_without_perf(work):
         sys.exit(lab.SKIPPED)
 
 
+def test_runtime(work, runtime, results, longer):
+    program = lab.program_command(work, "busy", runtime)
+    if longer:
+        test_symfs(work, program, results, "default settings", 0, 6)
+        test_symfs(work, program, results, "without tiers", 0, 6, DOTNET_TieredCompilation="0")
+        return
+    test_symfs(work, program, results, "default settings", 0)
+    if lab.is_recent(runtime):
+        test_symfs(work, program, results, "without tiers", 5, DOTNET_TieredCompilation="0")
+        test_namespace(work, program, results)
+        test_sampler(work, program, results)
+        test_perf_map(work, program, results)
+        test_jitdump(work, program, results)
+
+
 def main():
     results = []
     try:
         with tempfile.TemporaryDirectory(prefix="cdacq-perf-") as work:
             refuse_without_perf(work)
-            for runtime in sys.argv[1:]:
-                for tiered in ("1", "0"):
-                    label = f"{runtime}, TieredCompilation={tiered}"
-                    test_symfs(work, build(work, runtime), results, label, 0, 6, DOTNET_TieredCompilation=tiered)
-            if sys.argv[1:]:
-                print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
-                return 0 if all(results) else 1
-            program = build(work)
-            test_symfs(work, program, results, "default settings", 0)
-            test_symfs(work, program, results, "without tiers", 5, DOTNET_TieredCompilation="0")
-            test_sampler(work, program, results)
-            test_perf_map(work, program, results)
-            test_jitdump(work, program, results)
+            for runtime in lab.runtimes([word for word in sys.argv[1:] if word != "--longer"]):
+                print(f".NET {runtime}", flush=True)
+                folder = os.path.join(work, runtime)
+                os.mkdir(folder)
+                test_runtime(folder, runtime, results, "--longer" in sys.argv)
     except lab.Skip as reason:
         required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
         print(f"{'FAILED' if required else 'skipped'}: {reason}")

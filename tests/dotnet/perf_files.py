@@ -84,8 +84,8 @@ def judge_jitdump(cdacq, target, pid, live, folder, tally):
     _none_twice(tally, "jitdump", [(load.address, load.size, load.name) for load in jit])
     _count(tally, "jitdump without --r2r: JIT code alone",
            {(load.address, load.name) for load in jit} == {(load.address, load.name) for load in mine.values() if load.kind == "jit"}, "")
-    overlaps = [load for load in jit if (load.address, load.size) not in {(one.address, one.size) for one in live} and
-                Spans(live).overlaps(load.address, load.end)]
+    spans, known = Spans(live), {(one.address, one.size) for one in live}
+    overlaps = [load for load in jit if (load.address, load.size) not in known and spans.overlaps(load.address, load.end)]
     _count(tally, "jitdump: nothing else lies over a living method", not overlaps, "; ".join(map(_show, overlaps[:3])))
     _judge_records(cdacq, path, pid, tally)
     _judge_samply(cdacq, write(cdacq, "jitdump", target, os.path.join(folder, "samply.dump"), "--samply"), tally)

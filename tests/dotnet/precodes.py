@@ -21,7 +21,8 @@ from collections import Counter
 
 from jitdump import read_loads
 
-CODE_DATA, TEMPORARY_ENTRY_POINT = 8, 8  # of MethodDesc and of MethodDescCodeData, .NET 9 and 10
+CODE_DATA = 8  # of MethodDesc, since .NET 9
+TEMPORARY_ENTRY_POINT, TEMPORARY_ENTRY_POINT_11 = 8, 16  # of MethodDescCodeData, .NET 9 and 10, and 11
 CHUNK, CHUNK_COUNT, CHUNK_INDEX, ALIGNMENT, PRECODE_SIZE = 24, 17, 2, 8, 24  # .NET 8
 PRECODES = {"FixupPrecode": ["FixupPrecode"], "StubPrecode": ["StubPrecode"], "PInvokeImportPrecode": ["StubPrecode"],
             "PRECODE_STUB": ["FixupPrecode", "StubPrecode"]}  # .NET 8 gives all of a chunk's this name
@@ -29,6 +30,7 @@ STUBS = {"GenerateDispatchStub": ["VSD_DispatchStub"], "GenerateResolveStub": ["
          "GenerateLookupStub": ["VSD_LookupStub"], "GenerateVTableCallStub": ["VSD_VTableStub"],
          "InstantiatingStub": ["StubLinkStub"], "UnboxingStub": ["StubLinkStub"], "DelegateShuffleThunk": ["StubLinkStub"],
          "JIT_CopiedWriteBarriers": ["JIT_CopiedWriteBarriers"]}
+STUBS_11 = {**STUBS, "InstantiatingStub": ["WrapperStub"], "UnboxingStub": ["WrapperStub"], "DelegateShuffleThunk": ["ShuffleThunk"]}
 
 
 PAGE = 1 << 14  # of stubs with their data in the next page
@@ -60,7 +62,8 @@ class Core:
 def temporary_entry_points(core, release, method_desc):
     """The precodes of which one is the method's: its own, or, on .NET 8, those of its chunk."""
     if release != "8.0":
-        entry = core.pointer((core.pointer(method_desc + CODE_DATA) or 0) + TEMPORARY_ENTRY_POINT)
+        offset = TEMPORARY_ENTRY_POINT if release in ("9.0", "10.0") else TEMPORARY_ENTRY_POINT_11
+        entry = core.pointer((core.pointer(method_desc + CODE_DATA) or 0) + offset)
         return [entry] if entry else []
     chunk = method_desc - core.read(method_desc + CHUNK_INDEX, 1) * ALIGNMENT - CHUNK
     first = core.pointer(chunk - 8)
@@ -76,10 +79,8 @@ def lines_of(command, questions):
     return lines
 
 
-def judge_methods(tool, entry_points, path, counts):
+def judge_methods(tool, entry_points, path, release, counts):
     """Every method's temporary entry point leads back to it, and so does its code."""
-    info = subprocess.run([tool, "info", path], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
-    release = re.search(r"\.NET (\d+\.\d+)", info).group(1)
     core = Core(path)
     listed = subprocess.run([tool, "methods", "--json", path], stdout=subprocess.PIPE, encoding="utf-8", check=False).stdout
     methods = [json.loads(line) for line in listed.splitlines()]
@@ -96,9 +97,10 @@ def judge_methods(tool, entry_points, path, counts):
         counts["code leads back" if answer == f"{method_desc:#x}" else "FAILED: code"] += 1
 
 
-def judge_stubs(tool, entry_points, path, jitdump, counts):
+def judge_stubs(tool, entry_points, path, release, jitdump, counts):
     """Every stub of the jitdump is of its kind, unless its memory holds something else by now."""
     core = Core(path)
+    stub_kinds = STUBS if release in ("8.0", "9.0", "10.0") else STUBS_11
     latest = {}  # addresses are used again
     for load in read_loads(jitdump):
         name = re.search(r"^stub(?:<\d+>)? \w+<(\w+)>$", load.name)
@@ -109,7 +111,7 @@ def judge_stubs(tool, entry_points, path, jitdump, counts):
     kinds = [json.loads(line) for line in lines_of([tool, "ip2method", "--json", path], asked)]
     method_descs = lines_of([entry_points, path], asked)
     for (_, name), kind, method_desc in zip(stubs, kinds, method_descs):
-        good = kind["status"] == "stub" and kind["kind"] in (PRECODES.get(name) or STUBS[name])
+        good = kind["status"] == "stub" and kind["kind"] in (PRECODES.get(name) or stub_kinds[name])
         counts[f"{name} is {kind['kind']}" if good else f"FAILED: {name} is {kind['status']} {kind['kind']}"] += 1
         if (method_desc == "none") == (name in PRECODES) or method_desc.startswith("error"):
             counts[f"FAILED: {name} leads to {method_desc}"] += 1
@@ -134,8 +136,10 @@ def judge_call_counting(tool, path, counts):
 def judge(tool, entry_points, path, jitdump):
     """Counts per class; what begins with FAILED should not be there."""
     counts = Counter()
-    judge_methods(tool, entry_points, path, counts)
-    judge_stubs(tool, entry_points, path, jitdump, counts)
+    info = subprocess.run([tool, "info", path], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+    release = re.search(r"\.NET (\d+\.\d+)", info).group(1)
+    judge_methods(tool, entry_points, path, release, counts)
+    judge_stubs(tool, entry_points, path, release, jitdump, counts)
     judge_call_counting(tool, path, counts)
     return counts
 

@@ -11,7 +11,8 @@ A line for each runtime function, in the table's order, and then one for each ex
           UNWIND UNWIND_SIZE GC GC_VERSION DEBUG              (on the same line)
     METHOD FLAGS TRY_BEGIN TRY_END HANDLER_BEGIN HANDLER_END TOKEN_OR_FILTER
 
-Addresses are relative to the image, those in clauses to the method; numbers are hexadecimal. RID is 0 of an instance.
+Addresses are relative to the image, those in clauses to the method; numbers are hexadecimal. RID is 0 of an instance,
+and all ones of a stub that continues an async method (.NET 11), which the map alone tells here.
 GC and DEBUG are where the method's GC and debug info are. A filter is told by its personality routine, as the runtime
 does it, on x86, which has none, by the clauses. What contradicts itself or the map (GC info with another code length
 than the method has) is an error here.
@@ -25,6 +26,7 @@ SYSTEMS = {0xFD1D: "linux", 0x7B79: "linux", 0: "windows", 0x4644: "apple"}
 MACHINES = {0x8664: "x64", 0x14C: "x86", 0x1C4: "arm", 0xAA64: "arm64"}
 SECTION_RUNTIME_FUNCTIONS, SECTION_METHODDEFS, SECTION_EXCEPTIONS, SECTION_DEBUG = 102, 103, 104, 105
 SENTINEL = 0xFFFFFFFF
+RID_OF_STUB = 0xFFFFFFFF
 
 
 class Image:
@@ -193,8 +195,8 @@ class Functions:
 
 
 def gc_version(image):
-    """src/coreclr/inc/gcinfo.h of .NET 8 to 10."""
-    return 2 if (image.major, image.minor) < (9, 2) else 3 if image.major < 11 else 4
+    """src/coreclr/inc/gcinfo.h of .NET 8 to 11."""
+    return 2 if (image.major, image.minor) < (9, 2) else 3 if image.major < 11 else 4 if image.major < 21 else 5
 
 
 def gc_code_length(data, architecture, version):
@@ -226,8 +228,8 @@ def gc_code_length(data, architecture, version):
 
 
 class Method:
-    def __init__(self, begin, size):
-        self.begin, self.size = begin, size
+    def __init__(self, begin, size, is_stub=False):
+        self.begin, self.size, self.is_stub = begin, size, is_stub
         self.cold_begin = self.cold_size = 0
 
 
@@ -238,7 +240,7 @@ def read_map(path):
         for row in csv.reader(file):
             symbol = ",".join(row[4:-1])  # names of generic instances have commas of their own
             if row[-1] == "MethodWithGCInfo":
-                named[symbol] = hot[int(row[0], 16)] = Method(int(row[0], 16), int(row[1]))
+                named[symbol] = hot[int(row[0], 16)] = Method(int(row[0], 16), int(row[1]), "__<Resume>" in symbol)
             elif row[-1] == "MethodColdCodeNode":
                 cold[int(row[0], 16)] = (symbol.removeprefix("__coldcode_"), int(row[1]))
     for begin, (symbol, size) in cold.items():
@@ -303,8 +305,9 @@ def expected(image, map_path):
         if length != method.size + method.cold_size:
             raise ValueError(f"GC info at {gc_info:#x}: {length} bytes of code, and the map has "
                              f"{method.size} and {method.cold_size}")
+        assert not method.is_stub or start not in rids, f"{begin:#x}: a stub in the table of MethodDefs"
         lines.append([begin, functions.length(i), method.begin, method.size, method.cold_begin, method.cold_size,
-                      rids.get(start, 0), funclet, is_funclet, is_filter, functions.unwind(i), functions.unwind_size(i), gc_info,
+                      RID_OF_STUB if method.is_stub else rids.get(start, 0), funclet, is_funclet, is_filter, functions.unwind(i), functions.unwind_size(i), gc_info,
                       gc_version(image), debug.get(start, 0)])
     return lines, [[method, *clause] for method in sorted(clauses) for clause in clauses[method]]
 

@@ -67,7 +67,7 @@ def load_images(tool, core):
     """
     listed = answers(tool, "methods", core, (), "--r2r", "all")
     first = {method["module"]: int(method["code_start"], 16) for method in listed
-             if method["kind"] == "r2r" and method["method_desc"] is None}
+             if method["kind"] == "r2r" and method["method_desc"] is None and method["module"]}
     bases = [int(found["unwind_info_base"], 16) for found in answers(tool, "inspect", core, first.values())]
     return [LoadedImage(path, base) for path, base in zip(first, bases, strict=True)]
 

@@ -2,15 +2,16 @@
 """The tests on real runtimes: for each, a C# target is built and run, and every record of its jitdump is asked of the
 running process, of cores of every kind, of a snapshot, and of cores whose files were moved away.
 
-    run.py [RUNTIME...]    "installed", the version of a runtime pack, "hot-cold" or "composite" images on the
-                           installed one, or "single-file";
-                           "other-times": files that are not of the time of the core, or given up;
-                           "older" means older servicing versions;
-                           default: those in CDACQ_RUNTIMES, else all but these
+    run.py [RUNTIME...]    words of lab.runtimes(), or
+                           "hot-cold" or "composite": images of that kind, on the installed runtime and .NET 11;
+                           "single-file": a program with its runtime, the installed one's and .NET 11;
+                           "other-times": files that are not of the time of the core, or given up
 
 Exit 77 (skipped) where dotnet or gdb is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
 
+import functools
+import http.server
 import json
 import os
 import re
@@ -39,9 +40,8 @@ LIBRARY = os.environ.get("CDACQ_LIBRARY") or os.path.join(os.path.dirname(os.pat
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(lab.HERE)), "python")
 AGREEMENT = os.environ.get("CDACQ_AGREEMENT", "test_agreement")
 ENTRY_POINTS = os.environ.get("CDACQ_ENTRY_POINTS", "entry_points")
-RUNTIMES = ["installed", "10.0.14", "9.0.22", "8.0.33", "hot-cold", "composite", "single-file", "other-times"]
-OLDER = ["9.0.19", "8.0.30"]  # offsets hold for a whole release: an older servicing version must answer too
-GC_VERSIONS = {8: 2, 9: 3, 10: 4}  # of GC info, by the runtime's major version
+KINDS = ["hot-cold", "composite", "single-file", "other-times"]
+GC_VERSIONS = {8: 2, 9: 3, 10: 4, 11: 5}  # of GC info, by the runtime's major version
 MISSING_RANGE = re.compile(r"RangeSection\w*: no memory at 0x([0-9a-f]+)$")
 MOST_LACKING = 4  # frames of a small core: seen were two in two cores of hundreds
 LEAST_METHODS = 1000  # of the target, JIT and ReadyToRun together: fewer means that the jitdump is not whole
@@ -389,11 +389,39 @@ class Run:
             server.kill()
             server.wait()
 
+    def judge_symbol_server(self, core):
+        """Files from a server of the folder that `bundle` makes, and of nothing else. After judge_moved. The kernel's core
+        has no headers of an assembly without compiled code, such as the program's, and so no key of it."""
+        store, cache = (os.path.join(self.work, name) for name in ("store", "symbol-cache"))
+        subprocess.run([TOOL, "bundle", core, store, "--sysroot", os.path.join(self.work, "elsewhere")], check=False,
+                       stdout=subprocess.DEVNULL)
+        asked = []
 
-def test_runtime(runtime, work):
-    """All tests on one runtime; the list of their results."""
-    private = None if runtime == "installed" else runtime
-    with lab.running_target(work, runtime=private) as target:
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_):
+                asked.append(self.path)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=store))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            options = ["--symbol-server", f"http://127.0.0.1:{server.server_port}", "--symbol-cache", cache]
+            done = subprocess.run([TOOL, "stack", "--json", core, *options], capture_output=True, check=False)
+        finally:
+            server.shutdown()
+            server.server_close()
+        frames = [json.loads(line) for line in done.stdout.splitlines()]
+        kept = [name for _, _, names in os.walk(cache) for name in names]
+        self.note("modules from a symbol server", len(kept) > 1 and any(frame["method"] for frame in frames),
+                  f"{len(kept)} files, {sum(frame['method'] is not None for frame in frames)} of {len(frames)} frames")
+        self.note("symbols are asked for", any(path.startswith("/_.debug/elf-buildid-sym-") for path in asked))
+        first = len(asked)
+        again = subprocess.run([TOOL, "stack", "--json", core, *options], capture_output=True, check=False)
+        self.note("files are fetched once", again.stdout == done.stdout and len(asked) == first, f"{len(kept)} files")
+
+
+def test_runtime(work, runtime):
+    """All tests on one runtime; fewer kinds of cores of lines before the newest. Returns the list of their results."""
+    every = bool(sys.argv[1:]) or lab.is_newest(runtime)
+    with lab.running_target(work, runtime=runtime) as target:
         target.save_records()
         loads = read_loads(os.path.join(work, "jitdump"))
         live = live_records(loads, read_released(os.path.join(work, "released.txt")))
@@ -408,9 +436,10 @@ def test_runtime(runtime, work):
         run.judge_stop(target.pid)
         run.judge_ps(target)
         run.judge_stacks("the process", str(target.pid))
-        cores = {"createdump full": target.createdump("full"), "createdump heap": target.createdump("heap"),
-                 "gcore": target.gcore()}
-        minis = {kind: target.createdump(kind) for kind in ("mini", "triage")}
+        cores = {"createdump full": target.createdump("full")}
+        if every:
+            cores |= {"createdump heap": target.createdump("heap"), "gcore": target.gcore()}
+        minis = {kind: target.createdump(kind) for kind in (["mini", "triage"] if every else ["mini"])}
         try:
             cores["kernel"] = target.kernel_core()
         except lab.Skip as reason:
@@ -423,7 +452,7 @@ def test_runtime(runtime, work):
     run.judge_snapshot(cores["createdump full"])
     run.judge_stack_snapshot(cores["createdump full"])
     run.judge_listing(cores["createdump full"])
-    for label in ("createdump full", "createdump heap"):
+    for label in cores.keys() & {"createdump full", "createdump heap"}:
         run.judge_perf_files(label, cores[label], target.pid)
     run.judge_entry_points(cores["createdump full"])
     for label, core in cores.items():
@@ -437,19 +466,21 @@ def test_runtime(runtime, work):
     run.judge_arguments("createdump full", cores["createdump full"], 100)
     for label, core in minis.items():
         run.judge_arguments(label, core, 20)
-    run.judge_other_build(cores["gcore"])
-    if private:
+    if every:
+        run.judge_other_build(cores["gcore"])
+    if runtime != "installed":  # the files of that one stay where they are
         run.judge_moved({label: core for label, core in cores.items() if label != "createdump full"})
         if runtime.startswith("10.") and "kernel" in cores:
             run.judge_debuginfod(cores["kernel"])
+            run.judge_symbol_server(cores["kernel"])
     return run.results
 
 
-def test_images(kind, work):
-    """The installed runtime with images of another kind than it ships."""
-    def prepare(folder):
-        lab.compile_ahead(folder, composite=kind == "composite")
-    with lab.running_target(work, prepare=prepare) as target:
+def test_images(work, runtime, kind):
+    """A runtime with images of another kind than it ships. On .NET 11, the runtime suspends the async methods in them."""
+    def prepare(app):
+        lab.compile_ahead(work, app, runtime, composite=kind == "composite")
+    with lab.running_target(work, runtime=runtime, prepare=prepare) as target:
         target.save_records()
         loads = read_loads(os.path.join(work, "jitdump"))
         run = Run(work, loads, live_records(loads, read_released(os.path.join(work, "released.txt"))))
@@ -469,13 +500,28 @@ def test_images(kind, work):
     return run.results
 
 
-def test_single_file(work):
+def version_of_single_file(target, expected):
+    """What `info` says of a process or a core, and `ps` of a process, if it is wrong. Up to .NET 10, only the release
+    is known."""
+    asked = subprocess.run([TOOL, "info", "--json", target], capture_output=True, text=True, check=False).stdout
+    info = json.loads(asked or "{}")
+    said = [info.get("runtime_version"), *(one["version"] for one in info.get("runtimes", []))]
+    if target.isdigit():
+        listed = subprocess.run([TOOL, "ps", "--json"], capture_output=True, encoding="utf-8", check=False).stdout
+        said += [row["runtime"] for row in map(json.loads, listed.splitlines()) if row["pid"] == int(target)]
+    return None if set(said) == {expected} and info["operating_system"] == "unix" else f"{said} {info.get('operating_system')}"
+
+
+def test_single_file(work, runtime):
     """The runtime in the executable itself, from the core that Linux makes and in the process."""
-    with lab.running_target(work, single_file=True) as target:
+    expected = runtime if lab.line_of(runtime) >= 11 else f"{lab.line_of(runtime)}.0"
+    with lab.running_target(work, runtime=runtime, single_file=True) as target:
         target.save_records()
         loads = read_loads(os.path.join(work, "jitdump"))
         run = Run(work, loads, live_records(loads, read_released(os.path.join(work, "released.txt"))))
         run.judge("process", str(target.pid))
+        wrong = version_of_single_file(str(target.pid), expected)
+        run.note("version of the process", not wrong, wrong or expected)
         cores = {"gcore": target.gcore()}
         try:
             cores["kernel"] = target.kernel_core()
@@ -483,6 +529,8 @@ def test_single_file(work):
             print(f"  no kernel core: {reason}")
     run.note("there are methods", len(run.live) > LEAST_METHODS, f"{len(run.live)}")
     for label, core in cores.items():
+        wrong = version_of_single_file(core, expected)
+        run.note(f"{label}: version", not wrong, wrong or expected)
         run.judge(label, core)
         run.judge_stacks(label, core)
         modules = {method["module"] for method in random_ips.answers(TOOL, "methods", core, ())} - {None}
@@ -527,20 +575,31 @@ def test_other_times(work):
     return run.results
 
 
+def with_images():
+    """The runtimes that are tested with images of other kinds: the newest, and, if words are given, the installed one."""
+    return ["installed", lab.NEWEST[11]] if sys.argv[1:] else [lab.NEWEST[11]]
+
+
+def tests_of(word):
+    """For a word of the command line: the name of each test, its function, and the arguments of that."""
+    if word == "single-file":
+        return [(f"{runtime}, {word}", test_single_file, runtime) for runtime in with_images()]
+    if word == "other-times":
+        return [(word, test_other_times)]
+    if word in KINDS:
+        return [(f"{runtime}, {word}", test_images, runtime, word) for runtime in with_images()]
+    return [(word, test_runtime, word)]
+
+
 def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     results = []
     try:
-        asked = sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split() or RUNTIMES
-        for runtime in [one for name in asked for one in (OLDER if name == "older" else [name])]:
-            print(f".NET {runtime}", flush=True)
-            with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
-                if runtime == "single-file":
-                    results += test_single_file(work)
-                elif runtime == "other-times":
-                    results += test_other_times(work)
-                else:
-                    results += (test_images if runtime in ("hot-cold", "composite") else test_runtime)(runtime, work)
+        for runtime in lab.runtimes(sys.argv[1:], KINDS):
+            for name, test, *arguments in tests_of(runtime):
+                print(f".NET {name}", flush=True)
+                with tempfile.TemporaryDirectory(prefix="cdacq-dotnet-") as work:
+                    results += test(work, *arguments)
     except lab.Skip as reason:
         print(f"{'FAILED' if required else 'skipped'}: {reason}")
         return 1 if required else lab.SKIPPED

@@ -9,7 +9,7 @@ the runtime's form, so that the expectation is a pattern and not a text.
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 DYNAMIC = "dynamicClass"
 _FORMAL = r"[^(),.]+"
@@ -27,6 +27,7 @@ _STUB = re.compile(r"stub(<\d+>)? ")  # numbered by 8.0 and 9.0
 _CLOSED_BY = {")": "(", "]": "["}
 
 
+@lru_cache(maxsize=None)  # as below: of one process's names, asked of target after target
 def split_tiers(text):
     """(name without tiers, tier). A cold part's name is written twice:
     `X[PreJIT]X[PreJit-cold]`."""
@@ -41,6 +42,7 @@ def split_tiers(text):
     return name, tier
 
 
+@lru_cache(maxsize=None)
 def opening(text):
     """Index of the bracket that the last character of text closes, or -1.
     Brackets behind a backslash belong to a name."""
@@ -55,6 +57,7 @@ def opening(text):
     return -1
 
 
+@lru_cache(maxsize=None)
 def count_parameters(signature):
     """The number of commas outside of any bracket, plus one."""
     if not signature.strip():
@@ -215,7 +218,7 @@ class Name:
         """`Type+Nested::Method`, as the target lists what it released."""
         return f"{'+'.join(self.types)}::{self.method}"
 
-    @property
+    @cached_property
     def pattern(self):
         """What cdacq's whole name must match; the group is the parameter list."""
         if self.is_dynamic:

@@ -301,6 +301,31 @@ def compare_told(told, frames, tally, where):
         tally.add("INVENTED, behind the root", f"{where}: {shown(frame)}")
 
 
+def class_of_hijack(is_there, frames):
+    """A thread that the runtime has hijacked. When it has returned to the code of the runtime, the address is gone from
+    the stack, before the runtime says that it is no longer hijacked."""
+    if is_there:
+        return "hijacked threads"
+    return "REPLACED BY OTHER CODE" if not frames or is_managed(frames[0]) else "threads back in the runtime"
+
+
+def compare_running(told, frames, inner, tally, where, is_certain=True):
+    """A thread that was stopped anywhere in a chain of calls that it had told. Its innermost frame of the chain tells
+    all others; that is the method `inner`, which the chain calls, or one that was told. `is_certain`: no guess."""
+    names = [shown(frame) for frame in frames]
+    if is_certain and any(frame["by"] == "guess" for frame in frames):
+        tally.add("GUESSED", f"{where}: {names}")
+    for frame in filter(is_managed, frames):
+        first = next((i for i, one in enumerate(told) if same_method(one, frame)), None)
+        if frame["method"] == inner or first is not None:
+            told = told[first or 0:]
+            break
+    lost = tally.counts["MISSING"] + tally.counts["MISSING, all of a thread"]
+    compare_told(told, frames, tally, f"{where}: {names}")
+    if tally.counts["MISSING"] + tally.counts["MISSING, all of a thread"] == lost:
+        tally.add("threads whole")
+
+
 def find_told(told, ours, at, previous):
     """The index of the frame, after those that the runtime leaves out: of a funclet that runs after the frames below it
     were unwound it tells either the funclet or the frame of its method, and nothing in between."""

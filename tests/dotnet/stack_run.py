@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Stacks of real processes, judged by the debugger services (ClrMD) and by the processes' own words.
 
-    stack_run.py [RUNTIME...]                 the tests; RUNTIME is "installed" or the version of a runtime pack
+    stack_run.py [RUNTIME...]                 the tests; RUNTIME is a word of lab.runtimes()
+    stack_run.py --stops N [RUNTIME...]       of these, only the stops during collections, N of them
     stack_run.py --collect DIR --dumps N [RUNTIME...]   takes dumps of the storm and asks the services about them
     stack_run.py --judge DIR [--examples]     compares kept dumps, again and again while the walk changes
 
@@ -13,20 +14,24 @@ import contextlib
 import glob
 import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+import hijacked
 import lab
 import stack_judge
 from core_memory import CoreMemory
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-RUNTIMES = ["installed", "9.0.22", "8.0.33"]
 DUMPS = 8  # of the storm, for each runtime
 DUMPS_OF_A_PROCESS = 50  # then a new process, with another seed
+STOPS = 20  # of a process that collects, each with a thread whose return address is replaced
+STOP_SECONDS = 60
+INNER = "Divisions.Long(long, long)"  # what the threads of that process call
+KINDS = ["full", "heap", "mini", "gcore", "kernel_core"]
 BUILDS = [("Release", "portable"), ("Debug", "portable"), ("Release", "embedded")]
 LEAST_PLACES = 60
 SIZE_OF_A_MAP = 64  # bytes of debug info, at least, in a method of some lines
@@ -34,33 +39,14 @@ SIZE_OF_A_MAP = 64  # bytes of debug info, at least, in a method of some lines
 
 # ---- The programs ----
 
-def build(work, project, framework="net10.0", configuration="Release", debug_type="portable"):
-    """Builds a C# project of this folder outside the source tree. Returns the folder."""
-    out = os.path.join(work, f"{project}-{framework}-{configuration}-{debug_type}")
-    if not os.path.isdir(out):
-        lab.run(["dotnet", "build", os.path.join(lab.HERE, project), "-c", configuration, "-o", out, "--nologo", "-v", "q",
-                 f"-p:StacksFramework={framework}", f"-p:DebugType={debug_type}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
-    return out
-
-
-def runtime_command(work, runtime):
-    """The start of a command line, and the framework to build for."""
-    if runtime == "installed":
-        return ["dotnet"], "net10.0"
-    return [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime], f"net{runtime.partition('.')[0]}.0"
-
-
 @contextlib.contextmanager
 def running(work, runtime, arguments, configuration="Release", debug_type="portable", nice=0):
     """A process of the stacks program that is where it shall be."""
-    if shutil.which("dotnet") is None:
-        raise lab.Skip("dotnet is not installed")
-    command, framework = runtime_command(work, runtime)
-    program = os.path.join(build(work, "stacks", framework, configuration, debug_type), "Stacks.dll")
+    command = lab.program_command(work, "stacks", runtime, configuration, DebugType=debug_type)
     folder = tempfile.mkdtemp(dir=work, prefix="run-")
     log = os.path.join(folder, "target.log")
     with open(log, "w", encoding="utf-8") as output:
-        process = subprocess.Popen([*command, program, *arguments], cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output,
+        process = subprocess.Popen([*command, *arguments], cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output,
                                    start_new_session=True, preexec_fn=lambda: (os.nice(nice), lab.allow_cores()))
     target = lab.Target(folder, process, log)
     try:
@@ -76,8 +62,7 @@ class Services:
     """ClrMD in one process that answers core after core."""
 
     def __init__(self, work):
-        folder = build(work, "clrmd")
-        self.process = subprocess.Popen(["dotnet", os.path.join(folder, "Clrmd.dll")], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen(lab.program_command(work, "clrmd"), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
     def walk(self, core, runtime_directory, *question):
@@ -156,6 +141,29 @@ def judge_folder(folder, examples):
     return tally
 
 
+# ---- Collections ----
+
+def stop_and_compare(pid, threads, told, tally):
+    """Stops the process for a moment, and compares the stacks if a return address is replaced."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        while lab.states_of(pid) != {"T"}:
+            time.sleep(0.001)
+        replaced = dict(threads.hijacked())
+        frames, said = walk(pid) if replaced else ([], "")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    if replaced:
+        tally.add("stops")
+        for line in set(said.splitlines()):
+            tally.add("lines on stderr", line[:200])
+        stacks = stack_judge.by_thread(frames)
+        for tid, is_there in replaced.items():
+            tally.add(stack_judge.class_of_hijack(is_there, stacks.get(tid, [])), f"thread {tid}")
+        for tid, chain in told.items():
+            stack_judge.compare_running(chain, stacks.get(tid, []), INNER, tally, f"thread {tid}", replaced.get(tid, True))
+
+
 # ---- The tests ----
 
 class Run:
@@ -201,6 +209,21 @@ class Run:
                     self.told(f"{label}, {kind}", told, core)
                     os.remove(core)
 
+    def collected(self, work, runtime, stops):
+        """The process's own words, while it stops its threads for collections: at moments when it has replaced a return
+        address."""
+        tally = stack_judge.Tally()
+        with tempfile.TemporaryDirectory(dir=work) as folder:
+            path = os.path.join(folder, "collected.jsonl")
+            with running(work, runtime, ["collect", path]) as target:
+                with open(path, encoding="utf-8") as file:
+                    told = {thread["tid"]: thread["frames"] for thread in map(json.loads, file)}
+                threads, end = hijacked.Threads(TOOL, target.pid), time.monotonic() + max(STOP_SECONDS, stops)
+                while tally.counts["stops"] < stops and time.monotonic() < end:
+                    stop_and_compare(target.pid, threads, told, tally)
+                threads.close()
+        self.note(f"collections: {tally.counts['hijacked threads']} hijacked threads in {tally.counts['stops']} stops", tally, [("stops", stops), ("threads whole", stops * len(told))])
+
     def told(self, label, told, target):
         tally = stack_judge.Tally()
         frames, said = walk(target, *(["--stop"] if target.isdigit() else []))
@@ -215,16 +238,26 @@ class Run:
         self.note(label, tally, [("threads", LEAST_PLACES), ("method equal", 3000), ("line equal", 3000)])
 
 
-def test(runtimes):
+def test(runtimes, every):
     run = Run()
     for runtime in runtimes:
         print(f".NET {runtime}", flush=True)
         with tempfile.TemporaryDirectory(prefix="cdacq-stacks-") as work:
-            for configuration, debug_type in BUILDS:
+            for configuration, debug_type in BUILDS if every or lab.is_recent(runtime) else BUILDS[:1]:
                 first = (configuration, debug_type) == BUILDS[0]
-                kinds = ["full", "heap", "mini", "gcore", "kernel_core"] if first else ["mini"]
+                kinds = KINDS if first and (every or lab.is_newest(runtime)) else ["mini", "kernel_core"] if first else ["mini"]
                 run.parked(work, runtime, configuration, debug_type, kinds)
             run.storm(work, runtime)
+            run.collected(work, runtime, STOPS)
+    return run.results
+
+
+def test_collections(runtimes, stops):
+    run = Run()
+    for runtime in runtimes:
+        print(f".NET {runtime}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="cdacq-stacks-") as work:
+            run.collected(work, runtime, stops)
     return run.results
 
 
@@ -233,11 +266,12 @@ def parse_arguments():
     parser.add_argument("runtimes", nargs="*", metavar="RUNTIME")
     parser.add_argument("--collect", metavar="DIR")
     parser.add_argument("--judge", metavar="DIR")
+    parser.add_argument("--stops", type=int, metavar="N")
     parser.add_argument("--dumps", type=int, default=DUMPS, metavar="N")
     parser.add_argument("--examples", action="store_true", help="of each class, not only of failures")
     arguments = parser.parse_args()
-    asked = arguments.runtimes or os.environ.get("CDACQ_RUNTIMES", "").split()
-    arguments.runtimes = [name for name in asked if name == "installed" or name[0].isdigit()] or RUNTIMES
+    arguments.every = bool(arguments.runtimes)
+    arguments.runtimes = lab.runtimes(arguments.runtimes)
     return arguments
 
 
@@ -254,7 +288,7 @@ def main():
                 kept = collect(arguments.collect, runtime, arguments.dumps, os.path.join(arguments.collect, runtime))
                 print(f"{runtime}: {kept} dumps", flush=True)
             return 0
-        results = test(arguments.runtimes)
+        results = test_collections(arguments.runtimes, arguments.stops) if arguments.stops else test(arguments.runtimes, arguments.every)
     except lab.Skip as reason:
         required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
         print(f"{'FAILED' if required else 'skipped'}: {reason}")

@@ -37,7 +37,7 @@ def fault_of_result(code, differences, totals):
     if not totals or any(name not in totals for name in CLASSES):
         return f"no totals (exit {code})"
     told = Counter(one["class"] for one in differences)
-    if any(told[name] != totals[name] for name in [*CLASSES[1:], "damaged", "untold"]):
+    if any(told[name] != totals[name] for name in [*CLASSES[1:], "damaged", "not-compared"]):
         return "the differences told are not those counted"
     if code != (1 if any(totals[name] for name in CONTRADICTIONS) else 0):
         return f"exit {code}"

@@ -127,7 +127,7 @@ class JudgeTest(unittest.TestCase):
         lines = [f"0x1000 20 {ADD}", f"0x1000 21 {ADD}x", f"0x2000 30 {ECHO}", "0x9000 10 int32 [D] D::E()[Optimized]",
                  "0x1000 20 stub<1> GenerateStub<X>", f"\xd8\x01{ADD}"]
         with open(self.path("map"), "w", encoding="latin-1") as file:
-            file.write("\n".join(lines) + "\n")
+            file.write("\n".join(lines) + f"\n0x2000 30 {ECHO[:9]}")
         expected = judge.as_expected(live_records(read_loads(self.path("jitdump"))))
         self.assertEqual(judge.read_perf_map(self.path("map"), expected), {0x1000: ADD[:ADD.rindex("[")]})
 

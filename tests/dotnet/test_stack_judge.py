@@ -194,6 +194,29 @@ class Told(unittest.TestCase):
         self.assertEqual(self.failures(told_parent, [*self.FRAMES[:3], funclet, *between, parent, self.FRAMES[4]]), set())
         self.assertTrue(self.failures(self.LINES, [*self.FRAMES[:4], *between, parent, self.FRAMES[4]]))
 
+    def running(self, frames, is_certain=True):
+        tally = stack_judge.Tally()
+        stack_judge.compare_running(self.LINES, frames, "Demo.M5()", tally, "test", is_certain)
+        return set(stack_judge.failures(tally)), tally.counts["threads whole"]
+
+    def test_running(self):
+        """The innermost frame tells the others, whichever it is."""
+        self.assertEqual(self.running(self.FRAMES), (set(), 1))
+        for i in range(1, 5):
+            self.assertEqual(self.running([self.FRAMES[0], *self.FRAMES[i:]]), (set(), 1))
+            if i > 1:  # after M5, which calls M1
+                self.assertNotEqual(self.running(self.FRAMES[:i] + self.FRAMES[i + 1:])[0], set())
+        self.assertEqual(self.running(self.FRAMES[:1]), ({"MISSING, all of a thread"}, 0))
+        self.assertEqual(self.running([*self.FRAMES[:2], *self.FRAMES[3:]]), ({"MISSING, all of a thread"}, 0))
+        guessed = [*self.FRAMES[:4], {**self.FRAMES[4], "by": "guess"}]
+        self.assertEqual(self.running(guessed), ({"GUESSED"}, 1))
+        self.assertEqual(self.running(guessed, is_certain=False), (set(), 1))
+
+    def test_hijacked_threads(self):
+        for is_there, frames, label in [(True, self.FRAMES, "hijacked threads"), (False, self.FRAMES, "threads back in the runtime"),
+                                        (False, self.FRAMES[1:], "REPLACED BY OTHER CODE"), (False, [], "REPLACED BY OTHER CODE")]:
+            self.assertEqual(stack_judge.class_of_hijack(is_there, frames), label)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -191,7 +191,7 @@ static struct kept_page *slot_of(uint64_t begin)
 }
 
 /* The stack is read again at each step; code and unwind data, when a new function is met. */
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     uint64_t begin = address & ~(uint64_t)(PAGE - 1);
     struct kept_page *page = slot_of(begin);
@@ -243,7 +243,7 @@ static bool describe(uint64_t pc, struct function *ret)
     uint64_t entry, hot_size, cold_start, cold_size;
     uint32_t words[3];
     uint8_t info[4];
-    if (cdacq_session_get_code_block(session, pc, &block, NULL) != CDACQ_OK ||
+    if (cdacq_session_code_block_at(session, pc, &block, NULL) != CDACQ_OK ||
         cdacq_block_get_unwind_info(&block, session, &entry, NULL) < 0 || !entry ||
         cdacq_block_get_method_region_info(&block, session, &hot_size, &cold_start, &cold_size, NULL) < 0 ||
         !read_memory(entry, words, sizeof words))

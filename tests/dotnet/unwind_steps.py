@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges the x64 unwinder at every instruction that a live process executes in managed code.
 
-    unwind_steps.py [RUNTIME...]        "installed" or a version of the NuGet pack; default: 8.0.33 9.0.22 installed
+    unwind_steps.py [RUNTIME...]        words of lab.runtimes(); default: the newest of each recent line
 
 unwind_steps.c steps and judges; this starts the program of stepped/ in the ways that give different code, and checks
 that enough of each kind was met. CDACQ_STEPS is the number of instructions in managed code for each runtime (default:
@@ -16,7 +16,6 @@ from collections import Counter
 
 import lab
 
-RUNTIMES = ["8.0.33", "9.0.22", "installed"]
 TOOL = os.environ.get("CDACQ_UNWIND_STEPS", "unwind_steps")
 STEPS = int(os.environ.get("CDACQ_STEPS", "60000"))
 SECONDS = int(os.environ.get("CDACQ_STEP_SECONDS", "80"))  # for one way
@@ -29,13 +28,6 @@ WAYS = {
     "optimized": ({"DOTNET_TieredCompilation": "0", "DOTNET_ReadyToRun": "0"}, 40),
     "unoptimized": ({"DOTNET_TC_CallCounting": "0", "DOTNET_ReadyToRun": "0"}, 40),
 }
-
-
-def build(work, framework):
-    out = os.path.join(work, "stepped-" + framework)
-    lab.run(["dotnet", "build", os.path.join(lab.HERE, "stepped"), "-c", "Release", "-o", out, "--nologo", "-v", "q",
-             f"-p:SteppedFramework={framework}", f"-p:BaseIntermediateOutputPath={out}-obj/"])
-    return os.path.join(out, "Stepped.dll")
 
 
 def step_through(command, settings, steps, methods):
@@ -57,11 +49,7 @@ def step_through(command, settings, steps, methods):
 
 def judge(work, runtime):
     """All ways of one runtime; whether there was no fault."""
-    if runtime == "installed":
-        command = ["dotnet", build(work, "net10.0")]
-    else:
-        command = [lab.private_dotnet(work, runtime), "exec", "--fx-version", runtime,
-                   build(work, f"net{runtime.partition('.')[0]}.0")]
+    command = lab.program_command(work, "stepped", runtime)
     totals = Counter()
     for name, (settings, methods) in WAYS.items():
         lines = step_through(command, settings, STEPS // len(WAYS), methods)
@@ -83,8 +71,7 @@ def main():
     required = os.environ.get("CDACQ_REQUIRE_DOTNET") == "1"
     good = []
     try:
-        asked = sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split()
-        for runtime in [name for name in asked if name == "installed" or name[0].isdigit()] or RUNTIMES:
+        for runtime in lab.runtimes(sys.argv[1:], of_all_lines=False):
             print(f".NET {runtime}", flush=True)
             with tempfile.TemporaryDirectory(prefix="cdacq-steps-") as work:
                 good.append(judge(work, runtime))

@@ -1,21 +1,24 @@
 /*
- * fuzz_added_code.c: the metadata of a module to which its process has added, with words overwritten. The first byte
- * selects the process; then, words of five bytes each: a place (2), and a value (3), which is a number or the address
- * of a place. The method that the image has keeps its name; the other one has a name, or a reason why it has none.
+ * fuzz_added_code.c: the metadata of a module to which its process has added, and the versions of its IL, with words
+ * overwritten. The first byte selects the process; then, words of five bytes each: a place (2), and a value (3), which
+ * is a number or the address of a place. The method that the image has keeps its name; the other one has a name, or a
+ * reason why it has none.
  */
 #include "contracts/dynamic_il.h"
-#include "src/api/handles.h"
+#include "contracts/type_system/code_versions.h"
+#include "src/lookup/opened_session.h"
 #include "tests/support/added_code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { WORD = 5, WORDS_MAX = 32, PROCESSES = 4 };
+enum { WORD = 5, WORDS_MAX = 32, PROCESSES = 8 };
 
 static struct added_code processes[PROCESSES];
 
 static struct added_code build(unsigned choice)
 {
-    struct mock *mock = mock_create(&(struct mock_options){.pointer_size = choice & 1 ? 8 : 4, .version = 2});
+    struct mock *mock = mock_create(
+        &(struct mock_options){.pointer_size = choice & 1 ? 8 : 4, .version = choice & 4 ? MOCK_NET_11 : 2});
     if (!mock)
         abort();
     struct added_code added = added_code_make(mock, choice & 2);
@@ -27,16 +30,17 @@ static struct added_code build(unsigned choice)
 
 struct saved_word {
     uint64_t address, value;
+    unsigned width;
 };
 
 /* Returns what to put back. */
-static struct saved_word overwrite(const struct added_code *added, const uint8_t *word)
+static struct saved_word overwrite(const struct added_code *added, unsigned pointer_size, const uint8_t *word)
 {
-    unsigned place = load_u16(word, false), value = load_u16(word + 3, false);
+    unsigned place = load_u16(word, false), value = load_u16(word + 3, false), width = word[2] & 3 ? 4 : pointer_size;
     uint64_t size = added->end - added->begin - 8, address = added->begin + place % size;
     uint64_t new = word[2] & 1 ? value : word[2] & 2 ? (uint64_t)value << 16 : added->begin + value % size;
-    struct saved_word saved = {address, mock_read_uint(added->mock, address, 4)};
-    mock_write_uint(added->mock, address, 4, new);
+    struct saved_word saved = {address, mock_read_uint(added->mock, address, width), width};
+    mock_write_uint(added->mock, address, width, new);
     return saved;
 }
 
@@ -55,8 +59,12 @@ static void check(const struct added_code *added, bool intact)
                    strcmp(method.name, "Ns.Added<T>.New(T)") != 0))
         abort();
     for (uint32_t token = 0x06000000; token < 0x06000008; token++) {
-        reader_begin(&session->reader.raw, FUEL_LOOKUP);
-        (void)dynamic_il_exists(&session->reader, added->module, token);
+        reader_begin(&session->resolver.reader, FUEL_LOOKUP);
+        (void)dynamic_il_exists(&session->resolver.reader, added->module, token);
+        reader_begin(&session->resolver.reader, FUEL_LOOKUP);
+        bool edited = code_versions_is_edited(&session->resolver.reader, added->module, token);
+        if (intact && edited != (metadata_rid(token) == ADDED_CODE_METHOD))
+            abort();
     }
     cdacq_session_destroy(session);
     cdacq_target_close(target);
@@ -75,9 +83,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         mock_set(added->mock, added->module, "Module.DynamicILBlobTable", added->store);
     }
     for (; count < WORDS_MAX && 1 + count * WORD + WORD <= size; count++)
-        saved[count] = overwrite(added, data + 1 + count * WORD);
+        saved[count] = overwrite(added, data[0] & 1 ? 8 : 4, data + 1 + count * WORD);
     check(added, !count);
     while (count-- > 0)
-        mock_write_uint(added->mock, saved[count].address, 4, saved[count].value);
+        mock_write_uint(added->mock, saved[count].address, saved[count].width, saved[count].value);
+    if (mock_error(added->mock)) /* it refuses all that follows: words would stay */
+        abort();
     return 0;
 }

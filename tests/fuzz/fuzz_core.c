@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "src/api/file_match.h"
+#include "src/files/file_match.h"
 #include "target/core.h"
 #include "target/image.h"
 #include "target/threads.h"
@@ -101,6 +101,17 @@ static void list_threads(struct target *target)
     threads_deinit(&threads);
 }
 
+/* The texts end within their room. */
+static void describe(struct target *target)
+{
+    static struct target_process process;
+    process = (struct target_process){0};
+    target->ops->process(target, &process);
+    if (!memchr(process.name, 0, sizeof process.name) || !memchr(process.program, 0, sizeof process.program) ||
+        !memchr(process.arguments, 0, sizeof process.arguments))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -126,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         touch(target, load_u32(data + i, true));
     }
     list_threads(target);
+    describe(target);
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct mapping *mapping = &target->mappings[i];
         if (mapping->begin >= mapping->end || !mapping->path || strlen(mapping->path) > size)

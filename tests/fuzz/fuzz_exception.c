@@ -49,20 +49,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     exception_heap_init(&heap);
     for (size_t i = 0; i < WORDS_MAX && i * WORD + WORD <= size; i++)
         overwrite(&heap, data + i * WORD);
-    const uint64_t exceptions[] = {heap.aggregate, heap.argument, heap.bad, heap.list};
+    const uint64_t exceptions[] = {heap.aggregate, heap.argument, heap.bad, heap.list, heap.file, heap.directory};
     for (size_t i = 0; i < ARRAY_SIZE(exceptions); i++) {
         struct object_monitor monitor;
         size_t total = 0;
         const struct exception_output output = {
             .cache = &heap.cache, .runtime_types = true, .write = count, .context = &total};
         exception_text_write(&output, exceptions[i]);
-        reader_begin(&heap.reader.raw, FUEL_LOOKUP);
+        reader_begin(&heap.reader, FUEL_LOOKUP);
         object_monitor_read(&heap.reader, exceptions[i], &monitor);
-        reader_begin(&heap.reader.raw, FUEL_INDEX);
+        reader_begin(&heap.reader, FUEL_INDEX);
     }
     struct exception_info info = {.previous = heap.infos[0]};
     for (unsigned i = 0; i < NESTED_MAX && info.previous; i++) {
-        reader_begin(&heap.reader.raw, FUEL_LOOKUP);
+        reader_begin(&heap.reader, FUEL_LOOKUP);
         if (!exception_info_read(&heap.reader, info.previous, &info))
             break;
     }

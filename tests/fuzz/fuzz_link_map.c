@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "target/link_map.h"
+#include "target/live_pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,6 +39,11 @@ static uint8_t *memory_of(const uint8_t *data, size_t size)
     return memory;
 }
 
+static size_t peek(void *pages, uint64_t address, void *buffer, size_t size)
+{
+    return live_pages_peek(pages, address, buffer, size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size || size - 1 > MEMORY)
@@ -46,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct live_pages pages = {.pid = getpid(), .memory = -1};
     const struct program_headers program = {
         .elf = {.wide = true}, .address = (uintptr_t)memory_of(data + 1, size - 1), .count = data[0]};
-    size_t count = link_map_find(&pages, &program, is_wanted, found);
+    const struct link_map_memory memory = {peek, &pages};
+    size_t count = link_map_find(&memory, &program, is_wanted, found);
     if (count > LINK_MAP_FOUND_MAX)
         abort();
     for (size_t i = 1; i < count; i++)

@@ -1,8 +1,8 @@
 /*
  * fuzz_locks.c: the waits of a small heap of threads, locks, tasks and queues of a thread pool with words overwritten,
- * and GC info. The first byte is an offset in the code of the GC info; then, words of five bytes each: a place (2), and
- * a value (3), which is a number or the address of something in the heap. Every graph is completed, with no more waits
- * than threads.
+ * as .NET 8 and as .NET 11 have them, and GC info. The first byte is an offset in the code of the GC info; then, words
+ * of five bytes each: a place (2), and a value (3), which is a number or the address of something in the heap. Every
+ * graph is completed, with no more waits than threads.
  */
 #include <stdlib.h>
 
@@ -62,6 +62,26 @@ static uint64_t add_pool(struct lock_heap *heap, struct cdacq_wait_graph *graph)
     return locals;
 }
 
+/*
+ * For .NET 11: thread 0 waits for a pulse of the monitor that thread 1 enters, thread 2 owns a Mutex that thread 3
+ * waits for, and thread 4 joins thread 2.
+ */
+static void add_net11(struct lock_heap *heap)
+{
+    uint64_t waitables[2], condition = lock_heap_object(heap, LOCK_HEAP_CONDITION);
+    uint64_t ownership = lock_heap_object(heap, LOCK_HEAP_OWNERSHIP);
+    lock_heap_put(heap, condition + CONDITION_LOCK, heap->locks[2], 8);
+    lock_heap_put(heap, condition + CONDITION_EVENT, lock_heap_handle(heap, &waitables[0]), 8);
+    lock_heap_put(heap, heap->locks[2] + LOCK_EVENT_OR_CONDITION, condition, 8);
+    lock_heap_put(heap, heap->objects[2] + THREAD_JOIN, lock_heap_handle(heap, &waitables[1]), 8);
+    lock_heap_put(heap, waitables[0] + WAITABLE_OWNER, ownership, 8);
+    lock_heap_put(heap, ownership + OWNER_THREAD, heap->objects[2], 8);
+    lock_heap_register(heap, 3, &waitables[0], 1);
+    lock_heap_register(heap, 4, &waitables[1], 1);
+    lock_heap_record(heap, 0, condition, -1);
+    lock_heap_record(heap, 1, heap->locks[2], 1000);
+}
+
 struct arranged {
     uint64_t tasks[3], event, locals, reader_writer, handle;
 };
@@ -80,11 +100,15 @@ static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, stru
     lock_heap_put(heap, outer + TASK_CONTINUATION, event, 8);
     lock_heap_put(heap, inner + TASK_CONTINUATION, lock_heap_list(heap, (const uint64_t[]){lock, action}, 2), 8);
     lock_heap_put(heap, event + EVENT_LOCK, heap->monitors[1], 8);
-    lock_heap_block(heap, 0, 1, 1);
+    if (heap->is_net11) {
+        add_net11(heap);
+    } else {
+        lock_heap_block(heap, 0, 1, 1);
+        lock_heap_block(heap, 1, 2, 0);
+        lock_heap_block(heap, 2, 3, 0);
+    }
     lock_heap_hold(heap, 2, 0, 1, 1);
-    lock_heap_block(heap, 1, 2, 0);
     lock_heap_hold(heap, 3, 3, 0, 2);
-    lock_heap_block(heap, 2, 3, 0);
     ret->locals = add_pool(heap, graph);
     ret->reader_writer = lock_heap_object(heap, LOCK_HEAP_READER_WRITER);
     ret->handle = lock_heap_object(heap, LOCK_HEAP_HANDLE);
@@ -97,7 +121,8 @@ static void arrange(struct lock_heap *heap, struct cdacq_wait_graph *graph, stru
 static int count(const struct cdacq_wait *wait, void *context)
 {
     unsigned *waits = context;
-    if (wait->task_count > TASK_CHAIN_MAX || (wait->by == CDACQ_WAIT_BY_NOTHING) != !wait->object)
+    bool has_object = wait->object || wait->kind == CDACQ_WAIT_FOREGROUND;
+    if (wait->task_count > TASK_CHAIN_MAX || (wait->by == CDACQ_WAIT_BY_NOTHING) != !has_object)
         abort();
     return ++*waits > LOCK_HEAP_THREADS ? (abort(), 1) : 0;
 }
@@ -113,12 +138,25 @@ static int check_deadlock(const struct cdacq_deadlock *deadlock, void *context)
     return 0;
 }
 
+/* The frames of threads of .NET 11, from the innermost. */
+static void add_frames(struct lock_heap *heap, struct cdacq_wait_graph *graph, unsigned thread)
+{
+    const struct cdacq_frame frame = lock_heap_frame(heap, thread);
+    graph_find_blocking(graph, &frame);
+    graph->current.roles |= thread == 3 ? 1u << WAIT_ROLE_HANDLE : thread == 4 ? 0 : 1u << WAIT_ROLE_LOCK;
+}
+
 static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, const struct arranged *arranged)
 {
     for (unsigned i = 0; i < LOCK_HEAP_THREADS; i++) {
-        const struct cdacq_thread thread = lock_heap_thread(heap, i);
+        struct cdacq_thread thread = lock_heap_thread(heap, i);
+        thread.state =
+            heap->is_net11 ? i == 5 ? CDACQ_THREAD_EXITING | CDACQ_THREAD_BACKGROUND : CDACQ_THREAD_WAITING : 0;
         cdacq_wait_graph_add_thread(graph, &thread);
-        graph->current.roles = 1u << WAIT_ROLE_EVENT | 1u << WAIT_ROLE_TASK;
+        bool has_handle = heap->is_net11 && (i == 3 || i == 4);
+        graph->current.roles = has_handle ? 0 : 1u << WAIT_ROLE_EVENT | 1u << WAIT_ROLE_TASK;
+        if (heap->is_net11)
+            add_frames(heap, graph, i);
         graph->current.candidates[WAIT_ROLE_EVENT] =
             (struct wait_candidate){.object = arranged->event, .by = CDACQ_WAIT_BY_FRAME};
         graph->current.candidates[WAIT_ROLE_TASK] =
@@ -138,38 +176,61 @@ static void add_threads(struct lock_heap *heap, struct cdacq_wait_graph *graph, 
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int check_lock(const struct cdacq_lock *lock, void *context)
 {
-    static struct lock_heap heap;
+    (void)context;
+    if (!lock->held && !lock->waiters)
+        abort();
+    return 0;
+}
+
+static void find_waits(struct lock_heap *heap, const uint8_t *data, size_t size)
+{
     struct cdacq_wait_graph *graph;
     struct cdacq_error error;
-    struct gc_slots slots = {0};
     struct cdacq_thread_pool pool = {.size = sizeof pool};
     struct arranged arranged;
     unsigned waits = 0;
-    lock_heap_init(&heap);
-    uint64_t gc_info = heap.end + 1024;
-    if (cdacq_wait_graph_create(&heap.session, &graph, &error) < 0)
+    if (cdacq_wait_graph_create(&heap->session, &graph, &error) < 0)
         abort();
-    arrange(&heap, graph, &arranged);
+    arrange(heap, graph, &arranged);
     for (size_t i = 0; i < WORDS_MAX && 1 + i * WORD + WORD <= size; i++)
-        overwrite(&heap, data + 1 + i * WORD);
-    memcpy(heap.bytes + (gc_info - LOCK_HEAP_BASE), data, MIN(size, (size_t)1024));
-    add_threads(&heap, graph, &arranged);
+        overwrite(heap, data + 1 + i * WORD);
+    add_threads(heap, graph, &arranged);
     (void)cdacq_wait_graph_complete(graph, &error);
+    (void)cdacq_wait_graph_visit_locks(graph, check_lock, NULL, &error);
     (void)cdacq_wait_graph_visit_waits(graph, count, &waits, &error);
     (void)cdacq_wait_graph_visit_deadlocks(graph, check_deadlock, NULL, &error);
     if (cdacq_wait_graph_get_thread_pool(graph, &pool, &error) < 0 || pool.busy > pool.workers ||
         pool.waiting > pool.busy)
         abort();
+    cdacq_wait_graph_destroy(graph);
+}
+
+static void read_gc_info(struct lock_heap *heap, const uint8_t *data, size_t size)
+{
+    uint64_t gc_info = heap->end + 1024;
+    struct gc_slots slots = {0};
+    memcpy(heap->bytes + (gc_info - LOCK_HEAP_BASE), data, MIN(size, (size_t)1024));
     for (unsigned version = 2; version <= 4 && size > 1; version++) {
-        reader_begin(&heap.session.reader.raw, FUEL_LOOKUP);
-        if (!gc_slots_read(&heap.session.reader, gc_info + 1, version, data[0], data[0] & 1, &slots) && slots.count)
+        reader_begin(&heap->session.resolver.reader, FUEL_LOOKUP);
+        if (!gc_slots_read(&heap->session.resolver.reader, gc_info + 1, version, data[0], data[0] & 1, &slots) &&
+            slots.count)
             abort();
         slots.count = 0;
     }
     gc_slots_deinit(&slots);
-    cdacq_wait_graph_destroy(graph);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct lock_heap heap;
+    lock_heap_init(&heap);
+    find_waits(&heap, data, size);
+    read_gc_info(&heap, data, size);
+    lock_heap_deinit(&heap);
+    lock_heap_init_net11(&heap);
+    find_waits(&heap, data, size);
     lock_heap_deinit(&heap);
     return 0;
 }

@@ -149,6 +149,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             status = pe_open(&bytes, options & IS_MAPPED, &pe);
             if (status == CDACQ_OK) {
                 pe_find_export(&pe, "RTR_HEADER", &rva);
+                pe_relocated_pointer(&pe, pe.directories[PE_DIRECTORY_CLR].rva, &rva);
+                bool marked[64];
+                unsigned budget = 1 << 20;
+                pe_mark_relocated(&pe, pe.directories[PE_DIRECTORY_CLR].rva, sizeof marked, &budget, marked);
                 status = pe_metadata(&pe, &part, &bytes);
             }
         }

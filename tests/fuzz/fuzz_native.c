@@ -17,7 +17,7 @@ enum { BASE = 0x10000, STEPS = 8, FUEL = 3000 };
 static const uint8_t *image;
 static size_t image_size;
 
-static bool span_at(void *context, uint64_t address, uint64_t *begin, uint64_t *end, const void **bytes)
+static bool span_at(uint64_t address, uint64_t *begin, uint64_t *end, const void **bytes, void *context)
 {
     (void)context;
     *begin = BASE;

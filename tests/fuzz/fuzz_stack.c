@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "mocktarget/mocktarget.h"
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

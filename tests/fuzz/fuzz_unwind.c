@@ -28,7 +28,7 @@ struct bytes_at {
     size_t size;
 };
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     const struct bytes_at *bytes = context;
     if (address < BASE || address - BASE >= bytes->size)

@@ -16,7 +16,7 @@ struct bytes_at {
     size_t size;
 };
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     const struct bytes_at *bytes = context;
     if (address < BASE || address - BASE >= bytes->size)
@@ -48,32 +48,32 @@ static struct layout layout_of(unsigned options)
     return layout;
 }
 
-static void check_entry(struct field_reader *reader, const struct unwind_table *table, uint32_t i, unsigned version)
+static void check_entry(struct reader *reader, const struct unwind_table *table, uint32_t i, unsigned version)
 {
     uint64_t address = 0;
     uint32_t length, size = 0;
-    reader_begin(&reader->raw, 1000);
+    reader_begin(reader, 1000);
     length = unwind_table_length(reader, table, i);
-    if (reader_failed(&reader->raw) && length)
+    if (reader_failed(reader) && length)
         abort();
-    reader_begin(&reader->raw, 1000);
+    reader_begin(reader, 1000);
     bool found = unwind_table_data(reader, table, i, &address, &size);
-    if (found == reader_failed(&reader->raw) && found)
+    if (found == reader_failed(reader) && found)
         abort();
     if (found && (address < BASE || size > 8 + 4 * (0xffff + 0xff) + 4 || size % 4))
         abort();
-    reader_begin(&reader->raw, 1000);
+    reader_begin(reader, 1000);
     if (found)
         gc_info_code_length(reader, address + size, version);
     gc_info_code_length(reader, BASE + i, version);
-    if (reader_failed(&reader->raw))
+    if (reader_failed(reader))
         abort();
     uint32_t root = unwind_table_root(reader, table, i);
-    if (root > i || (!reader_failed(&reader->raw) && root && unwind_table_is_fragment(reader, table, root)))
+    if (root > i || (!reader_failed(reader) && root && unwind_table_is_fragment(reader, table, root)))
         abort();
-    reader_begin(&reader->raw, 1000);
+    reader_begin(reader, 1000);
     unwind_table_is_cold_funclet(reader, table, i);
-    reader_begin(&reader->raw, 1000);
+    reader_begin(reader, 1000);
     uint32_t found_at = unwind_table_find(reader, table, unwind_table_begin(reader, table, i));
     if (found_at != UINT32_MAX && found_at >= table->count)
         abort();
@@ -91,9 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cdacq_memory memory = {.size = sizeof memory, .context = &bytes, .span_at = span_at};
     if (memory_open(&memory, NULL, false, &target, &error) != CDACQ_OK)
         abort();
-    struct field_reader reader;
-    field_reader_init(&reader, target, &layout, layout.architecture == ARCHITECTURE_ARM ? 4 : 8,
-                      data[0] & BIG_ENDIAN_TARGET);
+    struct reader reader;
+    reader_init_fields(&reader, target, &layout, layout.architecture == ARCHITECTURE_ARM ? 4 : 8,
+                       data[0] & BIG_ENDIAN_TARGET);
     uint32_t count = (uint32_t)MIN(bytes.size / layout.sizes[T_RuntimeFunction], (size_t)ENTRY_MAX);
     struct unwind_table table = unwind_table_at(&reader, BASE, count, BASE);
     for (uint32_t i = 0; i < count; i++)

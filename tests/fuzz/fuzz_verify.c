@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "mocktarget/mocktarget.h"
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 #include "tests/support/metadata_writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

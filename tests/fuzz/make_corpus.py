@@ -14,7 +14,7 @@ import jitdump_writer  # noqa: E402
 import r2r_image  # noqa: E402
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, ET_DYN, ET_CORE, NT_FILE, NT_PRPSINFO = 1, 2, 4, 3, 4, 0x46494C45, 3
-NT_PRSTATUS, NT_AUXV, NT_SIGINFO = 1, 6, 0x53494749
+NT_PRSTATUS, NT_AUXV, NT_ARM_PAC_MASK, NT_SIGINFO = 1, 6, 0x406, 0x53494749
 
 
 class Elf:
@@ -124,6 +124,20 @@ def core(elf, segments, notes, extended=False, machine=62):
     return elf.header(ET_CORE, machine, 0xFFFF, shoff=offset + len(contents), shnum=1) + headers + contents + section
 
 
+def core_with_libraries(elf, base, library):
+    """Without NT_FILE: a program whose dynamic section leads to the list of the program and a library."""
+    word, at = 8 if elf.wide else 4, 0x10000
+    headers = elf.program_header(6, 4, 64, 64, 0x100, 0x100) + elf.program_header(PT_LOAD, 4, 0, 0, 0x600, 0x600) + \
+        elf.program_header(PT_DYNAMIC, 6, 0x200, 0x200, 0x40, 0x40)
+    program = (bytes(64) + headers).ljust(0x200, b"\0") + elf.pack("WWWW", 21, at + 0x300, 0, 0)
+    program = program.ljust(0x300, b"\0") + elf.pack("WWWWW", 0, at + 0x400, 0, 0, 0)
+    program = program.ljust(0x400, b"\0") + elf.pack("WWWW", at, at + 0x5FF, 0, at + 0x480)
+    program = program.ljust(0x480, b"\0") + elf.pack("WWWW", base, at + 0x500, 0, 0)
+    program = (program.ljust(0x500, b"\0") + b"/app/libcoreclr.so\0/app/program").ljust(0x600, b"\0")
+    auxv = elf.pack("WWWWWWWW", 3, at + 64, 5, 3, 31, at + 0x513, 0, 0)
+    return core(elf, [(at, program, 0x600, 4), (base, library, 0x1000, 5)], [elf.note(b"CORE", NT_AUXV, auxv)])
+
+
 def cores():
     names = [b"DotNetRuntimeContractDescriptor", b"g_dacTable", b"a"]
     for wide in (False, True):
@@ -144,7 +158,13 @@ def cores():
                 status += elf.pack("W" * 48, *range(0x1000, 0x1000 + 48))
                 threads += elf.note(b"CORE", NT_PRSTATUS, status)
                 threads += elf.note(b"CORE", NT_SIGINFO, elf.pack("I", 11) + bytes(124)) if tid == 43 else b""
+            threads += elf.note(b"LINUX", NT_ARM_PAC_MASK, elf.pack("QQ", 0x7F << 48, 0x7F << 48)) if wide else b""
             threads += elf.note(b"CORE", NT_AUXV, elf.pack("WWWW", 33, 0x1000, 0, 0))
+            yield f"link-map-{64 if wide else 32}{'be' if big else 'le'}", core_with_libraries(elf, base, lib)
+            texts = elf.note(b"CDACQ", 0x43444305, b"a thread of many letters")
+            for kind, text in ((0x43444301, b""), (0x43444303, b"dotnet a.dll " * 9), (0x43444304, b"/usr/bin/dotnet\0x")):
+                texts += elf.note(b"CDACQ", kind, text)
+            yield f"snapshot-{64 if wide else 32}{'be' if big else 'le'}", core(elf, [(0x1000, b"abcd", 16, 4)], [threads, texts])
             for machine in (62, 183) if wide else (3, 40):
                 yield (f"threads-{machine}-{'be' if big else 'le'}",
                        core(elf, [(0x1000, b"abcd", 16, 4)], [threads], machine=machine))
@@ -214,6 +234,31 @@ def entries():
         yield f"high-{choice}", bytes([choice]) + b"".join(struct.pack("<HB", at, 255) for at in range(3, 900, 11))
 
 
+def stress_logs():
+    """For fuzz_stress_log: every width, byte order and release, whole and damaged; and format strings."""
+    for choice in range(0, 16):
+        yield f"whole-{choice}", bytes([choice, 0])
+        for name, value, step in (("ones", 1, 61), ("high", 255, 89), ("zeros", 0, 17)):
+            yield f"{name}-{choice}", bytes([choice, 0]) + b"".join(
+                struct.pack("<HB", at, value) for at in range(choice * 40, 8000, step))[:590]
+    formats = [b"%d %u %x %X %o %i %c %p", b"%-5d|%05d|%+d|% d|%#x|%.3d|%8.3d", b"%lld %I64x %hd %hhu %zu %jd %Ix %I32d",
+               b"%s %S %ls %hs %.2s %-8s", b"%f %g %e %.3f %a %G %10.2f", b"%pT %pM %pV %pK %px", b"%*d %-*d %.*d %",
+               b"%99999999d %.99999x %n %y %-0# %%", b"\x1b[31m\n\xff%C\n\n"]
+    for number, text in enumerate(formats):
+        for choice in (8, 27):
+            arguments = bytes([5, 200, 7, 255, 0, 1, 90, 201])
+            yield f"format-{number}-{choice}", bytes([choice, len(text)]) + text + arguments
+
+
+def r2r_images():
+    """For fuzz_r2r_image: every width, byte order, architecture and kind of image, whole and damaged in many places."""
+    for choice in (0, 1, 2, 3, 33, 65, 97, 129, 161, 5, 46, 203):
+        yield f"whole-{choice}", bytes([choice])
+        for name, value, step in (("ones", 1, 13), ("high", 255, 29), ("kinds", 0x38, 17)):
+            yield f"{name}-{choice}", bytes([choice]) + b"".join(
+                struct.pack("<HB", at, value) for at in range(choice, 4096, 4096 // 96 + step))[:297]
+
+
 def jitdumps():
     """Two bytes of options, then a file."""
     for big in (False, True):
@@ -251,6 +296,29 @@ def perf_maps():
     yield "runtime", b"0x7f1fe5960000 d8 stub<1> A<B>\n7f8c42e46000 0xa3 instance bool [L] List`1[C]::M()[Tier1]\n"
     yield "odd", b"1 0 empty\r\n\n \t\r\n\t2  3\t two  blanks \r\n4 5\n6 7 \xff\0\x1b"
     yield "broken", b"xyz\n0x 1 b\n1\n1 g h\n12345678901234567 1 j\nffffffffffffffff 1 k\n-1 1 l"
+
+
+def mounts():
+    """For fuzz_mounts: lines of /proc/PID/mountinfo."""
+    line = b"27 1 254:3 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
+    return [("lines", line + b"22 27 0:21 / /proc rw - proc proc rw\n99 27 0:50 / /a\\040-\\040b rw - fuse.x x rw"),
+            ("without_type", b"27 1 254:3 / / rw\n" + line), ("numbers", b"18446744073709551616 1 4294967296:-1 / / - x\n - \n -  ")]
+
+
+def proc_net():
+    """For fuzz_proc_net: lines of /proc/PID/net/tcp and unix."""
+    line = b"   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 0 100\n"
+    return [("tcp", line), ("tcp6", line.replace(b"0100007F", b"00000000000000000000000001000000").replace(b" 00000000:0000", b" 0000000000000000FFFF00000100007F:C350")),
+            ("odd", line.replace(b":1F90", b":")), ("unix", b"00000000deadbeef: 00000002 00000000 00010000 0001 01 99 /run/a b.sock\n"),
+            ("abstract", b"00000000deadbeef: 00000002 00000000 00000000 0001 01 18446744073709551615 @" + b"x" * 300)]
+
+
+def perf_scripts():
+    yield "chain", b"# x\n\napp 1 #2 7/8 [001] K 3.5:   1 cycles:u: \n\t  7f00 f(int)+0x1 (/a (deleted))\n  a.c:1\n\t  1 g (inlined)\n\n"
+    yield "flat", b"   app 8 3.5:  1 cycles:   0     55fd47f2c1d4 f+0x1a (/a)\n  app 8 [0] 3.5: s:t: a=1 ffffffff82265ec8 g ([k])\n"
+    yield "records", b"app 0 0.0: PERF_RECORD_MMAP -1/0: [0xf(0x1) @ 0]: x y\napp 1 PERF_RECORD_LOST lost 1\n"
+    yield "fields", b"app e: \n\t 1 f\n\n12 e: \n\t 1 f\n\napp 12\n\t 1\n\n3.5: e: \n\n\n\t 1 ((a)\n"
+    yield "odd", b"-1 [ 1/ /1 1/2/3 [] [1 1. .1: : :: - K KK\n\t))) (((\n\t 1 +0x (+0x)\n\t12345678901234567 x\n"
 
 
 class Nibbles:
@@ -530,11 +598,44 @@ def locks():
             word(chance.randrange(1 << 16), chance.randrange(4), chance.randrange(1 << 13)) for _ in range(1 + 3 * seed))
 
 
+def objects():
+    """For fuzz_object: words to overwrite."""
+    yield "nothing", b""
+    for seed in range(24):
+        chance = random.Random(seed)
+        yield f"words-{seed}", b"".join(
+            struct.pack("<HBH", chance.randrange(1 << 13), chance.randrange(8), chance.randrange(1 << chance.choice((3, 8, 15))))
+            for _ in range(1 + 2 * seed))
+
+
+def heaps():
+    """For fuzz_heap: the kind of GC, then words to overwrite: in its structures, or anywhere."""
+    for kind in range(8):
+        yield f"nothing-{kind}", bytes([kind])
+        for seed in range(6):
+            chance = random.Random(seed << 3 | kind)
+            places = 1 << (10, 13)[seed % 2]
+            yield f"words-{kind}-{seed}", bytes([kind]) + b"".join(
+                struct.pack("<HBH", chance.randrange(places), chance.randrange(4), chance.randrange(1 << chance.choice((3, 8, 13, 16))))
+                for _ in range(1 + 2 * seed))
+
+
+def async_methods():
+    """For fuzz_async: words to overwrite, in objects, types or both."""
+    yield "nothing", b""
+    for seed in range(24):
+        chance = random.Random(seed)
+        kinds = ((0, 1, 2, 3), (4, 5, 6, 7), tuple(range(16)))[seed % 3]
+        yield f"words-{seed}", b"".join(
+            struct.pack("<HBH", chance.randrange(1 << 16), chance.choice(kinds), chance.randrange(1 << chance.choice((3, 8, 13, 16))))
+            for _ in range(1 + 2 * seed))
+
+
 def added_code():
     """For fuzz_added_code: the process, then words to overwrite."""
-    for process in range(4):
+    for process in range(8):
         yield f"nothing-{process}", bytes([process])
-    for seed in range(24):
+    for seed in range(48):
         chance = random.Random(seed)
         yield f"words-{seed}", bytes([seed]) + b"".join(
             struct.pack("<HBH", chance.randrange(1 << 16), chance.randrange(4), chance.randrange(1 << chance.choice((3, 8, 16))))
@@ -567,15 +668,99 @@ def link_maps():
     yield "long-name", memory([(0x1000, b"a" * 24)] * 40)
 
 
+def line_programs():
+    """For fuzz_dwarf_line: units of every version, with what ends them early."""
+    program = (b"\0\x09\2" + struct.pack("<Q", 0x1000) + b"\3\x09\1\4\2\5\x07\x46\x08\x09\x10\0\2\2\x0c\0\1\1"
+               + b"\0\x05\2" + struct.pack("<I", 0x2000) + b"\1\2\x80\1\0\1\1")
+
+    def unit(version, tables, wide=False):
+        head = b"\1" + (b"\1" if version >= 4 else b"") + b"\1\xfd\x0e\x0d" + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1]) + tables
+        size = "<Q" if wide else "<I"
+        body = struct.pack("<H", version) + (b"\x08\0" if version == 5 else b"")
+        body += struct.pack(size, len(head)) + head + program
+        return (b"\xff\xff\xff\xff" if wide else b"") + struct.pack(size, len(body)) + body
+
+    old = b"/a\0b\0\0x.c\0\1\0\0y.c\0\2\0\0\0"
+    new = b"\1\1\x08\2/a\0b\0" + b"\3\1\x1f\2\x0b\5\x1e\2" + bytes(21) + b"\4\0\0\0\1" + bytes(16)
+    strings = b"x.c\0y.c\0"
+    for version in (2, 3, 4):
+        yield f"version-{version}", b"\0\0" + unit(version, old) * 2
+    yield "version-5", b"\0" + bytes([len(strings)]) + unit(5, new) * 2 + strings
+    yield "wide", b"\0" + bytes([len(strings)]) + unit(5, new, wide=True) + strings
+    yield "big", b"\1\0" + unit(4, old)
+    yield "version-6", b"\0\0" + unit(6, old) + unit(4, old)
+    yield "cut", b"\0\0" + unit(4, old)[:-9]
+
+
+def native_aot():
+    """For fuzz_native_aot: bytes of the program's parts (tests/support/aot_program.h) that are overwritten."""
+    yield "whole", b""
+    for place, begin, end in (("header", 0x80, 0x100), ("thread", 0x300, 0x540), ("types", 0x1000, 0x1680),
+                              ("frames", 0x2800, 0x2D00), ("sections", 0x4000, 0x4600)):
+        chance = random.Random(place)
+        for count in (1, 4, 16):
+            for number in range(4):
+                yield f"{place}-{count}-{number}", b"".join(
+                    struct.pack("<HB", chance.randrange(begin, end), chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256))))
+                    for _ in range(count))
+
+
+def command_lines():
+    """For fuzz_command_line: the top of a stack; ADDRESS marks addresses."""
+    def at(offset):
+        return 0xADD4E55E << 32 | offset
+
+    def memory(arguments, environment=(b"A=B",), vector=((6, 4096), (31, None), (0, 0)), count=None, first=0x20):
+        strings, words, place = b"", [len(arguments) if count is None else count], 0x800
+        for group in (arguments, environment):
+            for string in group:
+                words.append(at(place + len(strings)))
+                strings += string + b"\0"
+            words.append(0)
+        program = place + len(strings)
+        for kind, value in vector:
+            words += [kind, at(program) if value is None else value]
+        data = bytes(first) + struct.pack(f"<{len(words)}Q", *words)
+        data = data.ljust(place, b"\0") + strings + b"/bin/program\0"
+        return bytes([0]) + struct.pack("<H", program) + data
+
+    yield "whole", memory([b"dotnet", b"app.dll", b"", b"a b"])
+    yield "no-environment", memory([b"a"], [])
+    yield "long", memory([b"a" * 60, b"b" * 60])
+    yield "no-arguments", memory([])
+    yield "another-count", memory([b"a", b"b"], count=7)
+    yield "no-vector", memory([b"a"], vector=((6, 4096), (0, 0)))
+    yield "across-pages", memory([b"a", b"b"], first=0x7b8)
+    yield "32-bit", bytes([1]) + memory([b"a"])[1:]
+    yield "other-order", bytes([2]) + memory([b"a"])[1:]
+
+
+def symbol_keys():
+    """For fuzz_symbol_key: keys, and URLs that can stand before one."""
+    yield "file", b"Foo.exe/542D574232000/Foo.exe"
+    yield "pdb", b"Foo.pdb/497b72f6390a44fc878e5a2d63b6cc4bFFFFFFFF/Foo.pdb"
+    yield "debug", b"_.debug/elf-buildid-sym-180a373d6afbabf0eb1f09be1bc45bd796a71085/_.debug"
+    yield "strange", b"\xff a%2f..\\/1/\xff a%2f..\\"
+    yield "dots", b"../1/.."
+    yield "long", b"x" * 253 + b"/1/" + b"x" * 253
+    yield "url", b"https://user:word@[::1]:8080/a/%20/"
+    yield "query", b"http://a/?b#c"
+
+
 def main():
     for name, inputs in (
         ("fuzz_core", cores()),
         ("fuzz_json", texts()),
         ("fuzz_unwind_info", unwinds()),
         ("fuzz_entry", entries()),
+        ("fuzz_r2r_image", r2r_images()),
         ("fuzz_link_map", link_maps()),
+        ("fuzz_command_line", command_lines()),
         ("fuzz_jitdump", jitdumps()),
         ("fuzz_perf_map", perf_maps()),
+        ("fuzz_mounts", mounts()),
+        ("fuzz_proc_net", proc_net()),
+        ("fuzz_perf_script", perf_scripts()),
         ("fuzz_debug_info", debug_infos()),
         ("fuzz_unwind", frames()),
         ("fuzz_stack", stacks()),
@@ -584,7 +769,14 @@ def main():
         ("fuzz_unpacker", compressed()),
         ("fuzz_portable_pdb", pdbs()),
         ("fuzz_locks", locks()),
+        ("fuzz_object", objects()),
+        ("fuzz_heap", heaps()),
+        ("fuzz_async", async_methods()),
         ("fuzz_added_code", added_code()),
+        ("fuzz_stress_log", stress_logs()),
+        ("fuzz_dwarf_line", line_programs()),
+        ("fuzz_native_aot", native_aot()),
+        ("fuzz_symbol_key", symbol_keys()),
     ):
         folder = HERE / "corpus" / name
         folder.mkdir(parents=True, exist_ok=True)

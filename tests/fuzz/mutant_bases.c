@@ -362,10 +362,10 @@ void bases_list_mappings(void)
         struct cdacq_target *target;
         if (base->kind != BASE_CORE || cdacq_target_open_core(base->path, &options, &target, NULL) < 0)
             continue;
-        size_t count = target->target->mapping_count;
+        size_t count = target->memory->mapping_count;
         base->mappings = calloc(count + 1, sizeof *base->mappings);
         for (size_t i = 0; base->mappings && i < count; i++) {
-            const struct mapping *mapping = &target->target->mappings[i];
+            const struct mapping *mapping = &target->memory->mappings[i];
             base->mappings[base->mapping_count++] = (struct cdacq_mapping){
                 sizeof *base->mappings, mapping->begin, mapping->end, mapping->offset, strdup(mapping->path)};
         }

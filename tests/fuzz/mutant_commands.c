@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/cli/arguments.h"
-#include "src/cli/commands.h"
+#include "src/cli/base/arguments.h"
+#include "src/cli/base/commands.h"
 
 enum { ARGUMENTS_MAX = 32, ARGUMENT_SIZE = 96, IPS = 4, COMMANDS_MAX = 32, RECORDS_OF = 1024 * 1024 };
 
@@ -47,7 +47,7 @@ void commands_print(int fd)
 {
     for (size_t i = 0; i < MIN(command_count, (size_t)COMMANDS_MAX); i++)
         if (totals[i].count)
-            dprintf(fd, "  %-10s %8lu cases, %6.2f ms each, slowest %4.0f ms\n", commands[i].name, totals[i].count,
+            dprintf(fd, "  %-10s %8lu cases, %6.2f ms each, slowest %4.0f ms\n", commands[i]->name, totals[i].count,
                     totals[i].seconds * 1000 / (double)totals[i].count, totals[i].slowest * 1000);
 }
 
@@ -148,19 +148,19 @@ void commands_add_bases(void)
 static void add_options(struct line *line, const struct command *command, struct random *random)
 {
     static const char *const styles[] = {"csharp", "sos", "il", "source"};
-    if (command->options & OPTIONS_NAMES)
+    if (command_takes(command, names_rows))
         add(line, "--names=%s", styles[random_below(random, ARRAY_SIZE(styles))]);
-    if (command->options & OPTIONS_METHODS && random_below(random, 8)) /* all are many, which takes time */
+    if (command_takes(command, stubs_rows) && random_below(random, 8)) /* all are many, which takes time */
         add(line, random_below(random, 8) ? "--stubs" : "--r2r=all");
-    if (command->options & OPTIONS_RESULT && random_below(random, 2))
+    if (command_takes(command, json_rows) && random_below(random, 2))
         add(line, "--json");
-    if (command->options & OPTIONS_SNAPSHOT && random_below(random, 3))
+    if (command_takes(command, snapshot_rows) && random_below(random, 3))
         add(line, "--stacks");
-    if (command->options & OPTIONS_ELF && random_below(random, 2))
+    if (command_takes(command, elf_rows) && random_below(random, 2))
         add(line, "--code");
-    if (command->options & OPTIONS_REPORT && random_below(random, 4) == 0)
+    if (command_takes(command, report_rows) && random_below(random, 4) == 0)
         add(line, random_below(random, 2) ? "--brief" : "--signature");
-    if (command->options & OPTIONS_STACK && random_below(random, 4) == 0)
+    if (command_takes(command, stack_rows) && random_below(random, 4) == 0)
         add(line, random_below(random, 2) ? "--managed" : "--each");
 }
 
@@ -189,7 +189,7 @@ static void add_bounds(struct line *line)
 /* What standard input provides; -1: nothing. */
 static const char *run(struct line *line, int input)
 {
-    struct invocation invocation;
+    struct command_line parsed;
     const char *problem = NULL;
     size_t used = 0;
     for (int i = 1; i < line->count && used < sizeof last_text; i++)
@@ -200,14 +200,15 @@ static const char *run(struct line *line, int input)
         dup2(input, STDIN_FILENO);
     }
     optind = 0; /* getopt begins again */
-    if (arguments_parse(line->count, line->arguments, &invocation) == ARGUMENTS_RUN) {
-        last_command = (size_t)(invocation.command - commands);
-        int status = invocation.command->run(&invocation);
+    if (arguments_parse(line->count, line->arguments, &parsed) == ARGUMENTS_RUN) {
+        for (last_command = 0; commands[last_command] != parsed.command;)
+            last_command++;
+        int status = parsed.command->run(parsed.options);
         if (status < 0 || status > 2)
             problem = "an exit code that no command has";
     } else
         problem = "a command line that is wrong";
-    arguments_deinit(&invocation);
+    arguments_deinit(&parsed);
     if (before >= 0) {
         dup2(before, STDIN_FILENO);
         close(before);
@@ -218,12 +219,12 @@ static const char *run(struct line *line, int input)
 /* A core, as a file or as standard input, which is returned then; or several. Results of one go to /dev/null. */
 static int add_targets(struct line *line, const struct command *command, const struct base *core, struct random *random)
 {
-    uint64_t how = command->takes_targets ? random_below(random, 8) : 0;
+    uint64_t how = command->operands->repeats ? random_below(random, 8) : 0;
     add(line, "%s", how == 1 ? "-" : core->path);
     if (how == 2) {
         add(line, "%s", bases_any(random, BASE_CORE)->path);
         add(line, "%s", core->path);
-    } else if (command->options & (OPTIONS_RESULT | OPTIONS_FILE)) {
+    } else if (command_takes(command, output_rows)) {
         add(line, "-o");
         add(line, "/dev/null");
     }

@@ -61,7 +61,7 @@ static void on_alarm(int number)
 
 /* ---- One answer from every carrier ---- */
 
-static bool span_at(void *context, uint64_t address, uint64_t *begin, uint64_t *end, const void **bytes)
+static bool span_at(uint64_t address, uint64_t *begin, uint64_t *end, const void **bytes, void *context)
 {
     const struct base *base = context;
     const struct part *part = base_part_at(base, address);
@@ -73,12 +73,12 @@ static bool span_at(void *context, uint64_t address, uint64_t *begin, uint64_t *
     return true;
 }
 
-static size_t read_at(void *context, uint64_t address, void *buffer, size_t size)
+static size_t read_at(uint64_t address, void *buffer, size_t size, void *context)
 {
     size_t done = 0;
     uint64_t begin, end;
     const void *bytes;
-    while (done < size && span_at(context, address + done, &begin, &end, &bytes)) {
+    while (done < size && span_at(address + done, &begin, &end, &bytes, context)) {
         size_t n = (size_t)MIN(end - (address + done), (uint64_t)(size - done));
         memcpy((uint8_t *)buffer + done, (const uint8_t *)bytes + (address + done - begin), n);
         done += n;

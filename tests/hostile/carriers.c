@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/cli/arguments.h"
-#include "src/cli/commands.h"
-#include "src/cli/console.h"
+#include "src/cli/base/arguments.h"
+#include "src/cli/base/commands.h"
+#include "src/cli/base/console.h"
 #include "tests/fuzz/mutant_bases.h"
 #include "tests/support/check_main.h"
 #include "util/file.h"
@@ -36,7 +36,7 @@ enum cdacq_status __real_cdacq_target_open_core(const char *path, const struct c
 enum cdacq_status __wrap_cdacq_target_open_core(const char *path, const struct cdacq_options *options,
                                                 struct cdacq_target **ret, struct cdacq_error *err);
 
-static bool span_at(void *context, uint64_t address, uint64_t *begin, uint64_t *end, const void **bytes)
+static bool span_at(uint64_t address, uint64_t *begin, uint64_t *end, const void **bytes, void *context)
 {
     const struct base *base = context;
     const struct part *part = base_part_at(base, address);
@@ -48,7 +48,7 @@ static bool span_at(void *context, uint64_t address, uint64_t *begin, uint64_t *
     return true;
 }
 
-static size_t copy_at(void *context, uint64_t address, void *buffer, size_t size)
+static size_t copy_at(uint64_t address, void *buffer, size_t size, void *context)
 {
     const struct base *base = context;
     size_t done = 0;
@@ -118,7 +118,7 @@ static enum cdacq_status open_memory(size_t i, const struct cdacq_options *optio
                                      struct cdacq_error *err)
 {
     const struct base *base = &bases[i];
-    const struct target *core = extras[i].target->target;
+    const struct target *core = extras[i].target->memory;
     struct cdacq_memory memory = {
         .size = sizeof memory,
         .context = (void *)(uintptr_t)base,
@@ -133,7 +133,7 @@ static enum cdacq_status open_memory(size_t i, const struct cdacq_options *optio
     };
     enum cdacq_status status = cdacq_target_open_memory(&memory, options, ret, err);
     for (size_t n = 0; status >= 0 && n < core->pdbs.count; n++) /* a snapshot's */
-        ck_assert(target_pdbs_append(&(*ret)->target->pdbs, core->pdbs.items[n]));
+        ck_assert(target_pdbs_append(&(*ret)->memory->pdbs, core->pdbs.items[n]));
     return status;
 }
 
@@ -236,7 +236,7 @@ static void add_ips(char texts[IPS][24], char **arguments, int *count, const str
 static struct outcome run(const struct invoked *row, const struct base *base)
 {
     char *arguments[ARGUMENTS_MAX] = {"carriers"}, ips[IPS][24], out[64];
-    struct invocation invocation;
+    struct command_line line;
     struct outcome outcome = {.status = EXIT_USAGE};
     int count = 1, result = memfd_create("result", 0), messages = memfd_create("messages", 0);
     int error = dup(STDERR_FILENO), output = dup(STDOUT_FILENO);
@@ -256,9 +256,9 @@ static struct outcome run(const struct invoked *row, const struct base *base)
     optind = 0;
     carried.calls = 0;
     message_set_subject(NULL); /* forgets the messages of the command before: each process of the tool runs one */
-    if (arguments_parse(count, arguments, &invocation) == ARGUMENTS_RUN)
-        outcome.status = invocation.command->run(&invocation);
-    arguments_deinit(&invocation);
+    if (arguments_parse(count, arguments, &line) == ARGUMENTS_RUN)
+        outcome.status = line.command->run(line.options);
+    arguments_deinit(&line);
     dup2(error, STDERR_FILENO);
     dup2(output, STDOUT_FILENO);
     close(error);

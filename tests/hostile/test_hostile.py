@@ -252,7 +252,8 @@ class Hostile(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 left = json.loads(self.run_tool("report", "--json", core.save(os.path.join(folder, "core")), statuses=(1,)).stdout)
             whole = json.loads(self.run_tool("report", "--json", path).stdout)
-            self.assertFalse(whole["last_words"]["inferred"], runtime)
+            # The core lacks what says whether the process has the framework's texts, so the whole text may be wrong, too.
+            self.assertTrue(whole["last_words"]["inferred"], runtime)
             self.assertTrue(left["last_words"]["inferred"], runtime)
             self.assertEqual(left["last_words"]["text"], whole["last_words"]["text"], runtime)
             self.assertEqual(left["cause"], whole["cause"], runtime)

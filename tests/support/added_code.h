@@ -1,12 +1,14 @@
 /*
  * added_code.h: a process whose module has a method and a type that its image lacks: the module's metadata is in
- * pieces, as the runtime keeps it after an edit.
+ * pieces, as the runtime keeps it after an edit, and the method's IL is a version that an edit has made.
  */
 #ifndef CDACQ_TESTS_SUPPORT_ADDED_CODE_H
 #define CDACQ_TESTS_SUPPORT_ADDED_CODE_H
 
 #include "formats/metadata.h"
 #include "mocktarget/mocktarget.h"
+
+enum { ADDED_CODE_METHOD = 2 }; /* the row of the added method */
 
 /* Names: Ns.First.Old() and, only in the pieces, Ns.Added<T>.New(T). */
 struct added_code {
@@ -20,13 +22,10 @@ struct added_code {
 /* `wide`: every index has four bytes, as after an edit; otherwise they are as narrow as they can be. */
 struct added_code added_code_make(struct mock *mock, bool wide);
 
-/* The first piece of a table. */
-uint64_t added_code_piece(const struct added_code *added, enum metadata_table table);
+/* The pool of a table, which has its first piece. */
+uint64_t added_code_table(const struct added_code *added, enum metadata_table table);
 
-/* Where the store has the row size of a table. */
-uint64_t added_code_definition(const struct added_code *added, enum metadata_table table);
-
-/* Where it has the number of its rows. */
+/* Where the store has the number of its rows. */
 uint64_t added_code_row_count(const struct added_code *added, enum metadata_table table);
 
 #endif

@@ -15,7 +15,7 @@
 #define CHECK_MAIN(suite_fn)                          \
     int main(void)                                    \
     {                                                 \
-        setenv("CK_DEFAULT_TIMEOUT", "120", 0);       \
+        setenv("CK_DEFAULT_TIMEOUT", "600", 0);       \
         SRunner *runner = srunner_create(suite_fn()); \
         srunner_run_all(runner, CK_NORMAL);           \
         int failed = srunner_ntests_failed(runner);   \

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "formats/metadata_members.h"
 #include "formats/names/signature.h"
 #include "target/memory.h"
 #include "tests/support/layout_support.h"
@@ -20,6 +21,19 @@ const char exception_heap_text[] = "System.AggregateException: several (m (Param
                                    "   --- End of inner exception stack trace ---\n"
                                    " ---> (Inner Exception #1) N.Bad: stored \xc3\xbc<---\n";
 
+const char exception_heap_text_of_keys[] =
+    "System.AggregateException: several (m Arg_ParamName_Name, p) (stored \xc3\xbc)\n"
+    " ---> System.ArgumentException: m Arg_ParamName_Name, p\n"
+    " ---> N.Bad: stored \xc3\xbc\n"
+    "   Exception_EndOfInnerExceptionStack\n"
+    "   at N.Outer.M[T](String s, Int32& i)\n"
+    "   at N.Outer.Run()\n"
+    "   at N.Outer.M[T](String s, Int32& i)\n"
+    "--- End of stack trace from previous location ---\n"
+    "   at N.Outer.Hidden()\n"
+    "   Exception_EndOfInnerExceptionStack\n"
+    " ---> AggregateException_InnerExceptionN.Bad: stored \xc3\xbc<---\n";
+
 enum {
     TYPE_OBJECT = 2,
     TYPE_EXCEPTION,
@@ -29,13 +43,35 @@ enum {
     TYPE_OUTER,
     TYPE_MACHINE,
     TYPE_LOADER,
+    TYPE_FILE,
+    TYPE_DIRECTORY,
+    TYPE_LIST,
+    TYPE_ENVIRONMENT,
+    TYPE_RESOURCES,
+    TYPE_APP_CONTEXT,
+    TYPE_DICTIONARY,
+    TYPE_ENTRY,
+    TYPE_END,
     METHOD_GET_MESSAGE = 1,
     METHOD_M,
     METHOD_RUN,
     METHOD_HIDDEN,
     METHOD_MOVE_NEXT,
-    METHOD_COUNT = METHOD_MOVE_NEXT,
+    METHOD_CALL_ENTRY_POINT,
+    METHOD_AWAIT,
+    METHOD_COUNT = METHOD_AWAIT,
+    FIELD_LOADER = 3,
+    FIELD_FILE,
+    FIELD_DIRECTORY = FIELD_FILE + 3,
+    FIELD_LIST,
+    FIELD_RESOURCES = FIELD_LIST + 2,
+    FIELD_APP_CONTEXT,
+    FIELD_DICTIONARY,
+    FIELD_ENTRY,
+    FIELD_END = FIELD_ENTRY + 2,
     FRAME_COUNT = 5,
+    ENTRY_SIZE = 24,        /* of a dictionary: the key, the value, and two numbers */
+    STATIC_FIELD = 1 << 24, /* of FieldDesc.DWord1 */
 };
 
 /* ---- Metadata ---- */
@@ -52,7 +88,8 @@ static void add_type(struct metadata_writer *w, const char *space, const char *n
 
 static void add_method(struct metadata_writer *w, const char *name, uint32_t flags, uint32_t signature, uint32_t params)
 {
-    METADATA_ROW(w, METADATA_METHOD_DEF, 0, 0, flags, string(w, name), signature, params);
+    uint32_t impl_flags = strcmp(name, "Await") == 0 ? METHOD_IMPL_ASYNC : 0;
+    METADATA_ROW(w, METADATA_METHOD_DEF, 0, impl_flags, flags, string(w, name), signature, params);
 }
 
 /* The MemberRef of an attribute's constructor, as a CustomAttributeType. */
@@ -71,14 +108,30 @@ static void add_members(struct metadata_writer *w)
     static const uint8_t generic[] = {SIGNATURE_GENERIC, 1, 2, ELEMENT_VOID, ELEMENT_STRING, ELEMENT_BYREF, ELEMENT_I4};
     uint32_t nothing = metadata_writer_blob(w, none, sizeof none),
              object = metadata_writer_blob(w, field, sizeof field);
-    METADATA_ROW(w, METADATA_FIELD, 1, string(w, "_innerExceptions"), object);
-    METADATA_ROW(w, METADATA_FIELD, 1, string(w, "_paramName"), object);
-    METADATA_ROW(w, METADATA_FIELD, 1, string(w, "<LoaderExceptions>k__BackingField"), object);
+    static const char *const fields[] = {"_innerExceptions",
+                                         "_paramName",
+                                         "<LoaderExceptions>k__BackingField",
+                                         "<FileName>k__BackingField",
+                                         "<FusionLog>k__BackingField",
+                                         "_requestingAssemblyChain",
+                                         "<DirectoryPath>k__BackingField",
+                                         "_items",
+                                         "_size",
+                                         "s_usingResourceKeys",
+                                         "s_dataStore",
+                                         "_entries",
+                                         "key",
+                                         "value"};
+    _Static_assert(ARRAY_SIZE(fields) == FIELD_END - 1, "the rows of the fields");
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        METADATA_ROW(w, METADATA_FIELD, 1, string(w, fields[i]), object);
     add_method(w, "get_Message", 0x46, nothing, 1);
     add_method(w, "M", 0x16, metadata_writer_blob(w, generic, sizeof generic), 1);
     add_method(w, "Run", 6, nothing, 3);
     add_method(w, "Hidden", 6, nothing, 3);
     add_method(w, "MoveNext", 0x46, nothing, 3);
+    add_method(w, "CallEntryPoint", 0x16, nothing, 3);
+    add_method(w, "Await", 6, nothing, 3);
     METADATA_ROW(w, METADATA_PARAM, 0, 1, string(w, "s"));
     METADATA_ROW(w, METADATA_PARAM, 0, 2, string(w, "i"));
     METADATA_ROW(w, METADATA_GENERIC_PARAM, 0, 0, METHOD_M << 1 | 1, string(w, "T"));
@@ -99,7 +152,15 @@ static uint8_t *write_metadata(size_t *ret_size)
     add_type(&w, "N", "Bad", 3, METHOD_GET_MESSAGE);
     add_type(&w, "N", "Outer", 3, METHOD_M);
     add_type(&w, "", "<Run>d0", 3, METHOD_MOVE_NEXT);
-    add_type(&w, "System.Reflection", "ReflectionTypeLoadException", 3, METHOD_COUNT + 1);
+    add_type(&w, "System.Reflection", "ReflectionTypeLoadException", FIELD_LOADER, METHOD_CALL_ENTRY_POINT);
+    add_type(&w, "System.IO", "FileNotFoundException", FIELD_FILE, METHOD_CALL_ENTRY_POINT);
+    add_type(&w, "System.IO", "DirectoryNotFoundException", FIELD_DIRECTORY, METHOD_CALL_ENTRY_POINT);
+    add_type(&w, "System.Collections.Generic", "List`1", FIELD_LIST, METHOD_CALL_ENTRY_POINT);
+    add_type(&w, "System", "Environment", FIELD_LIST + 2, METHOD_CALL_ENTRY_POINT);
+    add_type(&w, "System", "SR", FIELD_RESOURCES, METHOD_COUNT + 1);
+    add_type(&w, "System", "AppContext", FIELD_APP_CONTEXT, METHOD_COUNT + 1);
+    add_type(&w, "System.Collections.Generic", "Dictionary`2", FIELD_DICTIONARY, METHOD_COUNT + 1);
+    add_type(&w, "", "Entry", FIELD_ENTRY, METHOD_COUNT + 1);
     add_members(&w);
     METADATA_ROW(&w, METADATA_ASSEMBLY_REF, 8, 0, 0, 0, 0, 0, string(&w, "System.Runtime"), 0, 0);
     uint32_t machine = add_attribute_type(&w, services, "AsyncStateMachineAttribute");
@@ -155,14 +216,23 @@ static uint64_t add_table(struct exception_heap *heap, uint32_t rid, uint32_t fl
     return table;
 }
 
-/* A type derived from Exception with one field at offset 120. */
-static uint64_t add_exception_table(struct exception_heap *heap, uint32_t rid, uint32_t field)
+/* Fields of a type, of which the first is at `offset` of its objects' fields. */
+static void add_fields(struct exception_heap *heap, uint64_t table, uint32_t offset, uint32_t field, uint32_t count)
 {
-    uint64_t table = add_table(heap, rid, 0, 144, heap->exception_table), desc = allocate(heap, 16);
-    uint64_t class = table + 64;
-    exception_heap_set(heap, class, F_EEClass_FieldDescList, desc);
-    exception_heap_set(heap, desc, F_FieldDesc_DWord1, field);
-    exception_heap_set(heap, desc, F_FieldDesc_DWord2, 120 | (uint32_t)ELEMENT_CLASS << 27);
+    uint64_t descs = allocate(heap, 16 * (uint64_t)count), class = table + 64;
+    exception_heap_set(heap, class, F_EEClass_FieldDescList, descs);
+    for (uint32_t i = 0; i < count; i++) {
+        exception_heap_set(heap, descs + 16 * (uint64_t)i, F_FieldDesc_DWord1, field + i);
+        exception_heap_set(heap, descs + 16 * (uint64_t)i, F_FieldDesc_DWord2,
+                           (offset + 8 * i) | (uint32_t)ELEMENT_CLASS << 27);
+    }
+}
+
+/* A type derived from Exception, whose fields begin at offset 120. */
+static uint64_t add_exception_table(struct exception_heap *heap, uint32_t rid, uint32_t field, uint32_t count)
+{
+    uint64_t table = add_table(heap, rid, 0, 136 + 8 * count, heap->exception_table);
+    add_fields(heap, table, 120, field, count);
     return table;
 }
 
@@ -192,7 +262,7 @@ static uint64_t add_array(struct exception_heap *heap, uint64_t table, uint32_t 
 
 static uint64_t add_exception(struct exception_heap *heap, uint64_t table, const char *message, uint64_t inner)
 {
-    uint64_t object = add_object(heap, table, 136);
+    uint64_t object = add_object(heap, table, table == heap->file_table ? 152 : 136);
     exception_heap_set(heap, object, F_Exception__message, add_string(heap, message));
     exception_heap_set(heap, object, F_Exception__innerException, inner);
     exception_heap_set(heap, object, F_Exception__HResult, 0x80131500);
@@ -246,26 +316,91 @@ static void add_types(struct exception_heap *heap)
     heap->exception_table = add_table(heap, TYPE_EXCEPTION, 0, 136, object);
 }
 
+/* A static field of a type that has no other fields, at an offset of its module's statics. */
+static uint64_t add_static(struct exception_heap *heap, uint32_t rid, uint32_t field, uint8_t element, uint32_t offset)
+{
+    uint64_t table = add_table(heap, rid, 0, 24, 0);
+    add_fields(heap, table, offset, field | STATIC_FIELD, 1);
+    uint64_t desc = table + 128; /* which follows the table and the class */
+    exception_heap_set(heap, desc, F_FieldDesc_DWord2, offset | (uint32_t)element << 27);
+    return table;
+}
+
+/* The map from TypeDefs to their MethodTables. */
+static void add_type_map(struct exception_heap *heap, const uint64_t tables[TYPE_END])
+{
+    uint64_t places = allocate(heap, TYPE_END * 8);
+    uint64_t map = heap->module + heap->layout.fields[F_Module_TypeDefToMethodTableMap].offset;
+    exception_heap_set(heap, map, F_ModuleLookupMap_Count, TYPE_END);
+    exception_heap_set(heap, map, F_ModuleLookupMap_TableData, places);
+    for (unsigned i = 0; i < TYPE_END; i++)
+        exception_heap_put(heap, places + 8 * (uint64_t)i, tables[i], 8);
+}
+
+/* How a process keeps whether it has the texts of resources. */
+static void add_resources(struct exception_heap *heap)
+{
+    enum { KEYS_OFFSET = 48, STORE_OFFSET = 8 };
+    uint64_t tables[TYPE_END] = {
+        [TYPE_RESOURCES] = add_static(heap, TYPE_RESOURCES, FIELD_RESOURCES, ELEMENT_BOOLEAN, KEYS_OFFSET),
+        [TYPE_APP_CONTEXT] = add_static(heap, TYPE_APP_CONTEXT, FIELD_APP_CONTEXT, ELEMENT_CLASS, STORE_OFFSET),
+    };
+    uint64_t statics = allocate(heap, 64), references = allocate(heap, 16), core = allocate(heap, 8);
+    uint64_t dictionary = add_table(heap, TYPE_DICTIONARY, 0, 24, 0), entry = add_table(heap, TYPE_ENTRY, 0, 40, 0);
+    uint64_t array = add_table(heap, TYPE_OBJECT, 0x800a0000 | ENTRY_SIZE, 24, 0);
+    add_type_map(heap, tables);
+    exception_heap_set(heap, heap->module, F_Module_m_ModuleID, statics);
+    exception_heap_set(heap, statics, F_DomainLocalModule_m_pGCStatics, references);
+    add_fields(heap, dictionary, 0, FIELD_DICTIONARY, 1);
+    add_fields(heap, entry, 0, FIELD_ENTRY, 2);
+    exception_heap_set(heap, array, F_MethodTable_PerInstInfo, entry);
+    uint64_t object = add_object(heap, dictionary, 16), entries = add_array(heap, array, 3, ENTRY_SIZE);
+    heap->on = add_string(heap, " True\n");
+    heap->keys_answer = statics + KEYS_OFFSET;
+    heap->properties = references + STORE_OFFSET;
+    heap->switch_value = entries + 16 + 2 * ENTRY_SIZE + 8;
+    exception_heap_put(heap, heap->properties, object, 8);
+    exception_heap_put(heap, object + 8, entries, 8);
+    exception_heap_put(heap, entries + 16, add_string(heap, "RUNTIME_IDENTIFIER"), 8);
+    exception_heap_put(heap, entries + 24, heap->on, 8);
+    exception_heap_put(heap, heap->switch_value - 8, add_string(heap, "System.Resources.UseSystemResourceKeys"), 8);
+    exception_heap_put(heap, heap->switch_value, add_string(heap, "false"), 8);
+    exception_heap_put(heap, core, heap->string_table, 8);
+    heap->layout.globals[G_StringMethodTable] = core;
+    heap->layout.global_present[G_StringMethodTable] = true;
+}
+
 static void add_objects(struct exception_heap *heap)
 {
-    uint64_t aggregate_table = add_exception_table(heap, TYPE_AGGREGATE, 1);
-    uint64_t argument_table = add_exception_table(heap, TYPE_ARGUMENT, 2);
-    heap->loader_table = add_exception_table(heap, TYPE_LOADER, 3);
+    uint64_t aggregate_table = add_exception_table(heap, TYPE_AGGREGATE, 1, 1);
+    uint64_t argument_table = add_exception_table(heap, TYPE_ARGUMENT, 2, 1);
+    heap->loader_table = add_exception_table(heap, TYPE_LOADER, FIELD_LOADER, 1);
     uint64_t bad_table = add_table(heap, TYPE_BAD, 0, 136, heap->exception_table);
-    uint64_t method_descs = add_method_descs(heap, bad_table);
+    heap->file_table = add_exception_table(heap, TYPE_FILE, FIELD_FILE, 3);
+    uint64_t directory_table = add_exception_table(heap, TYPE_DIRECTORY, FIELD_DIRECTORY, 1);
+    uint64_t list_table = add_table(heap, TYPE_LIST, 0, 32, 0);
+    add_fields(heap, list_table, 0, FIELD_LIST, 2);
+    heap->method_descs = add_method_descs(heap, bad_table);
     heap->objects_begin = heap->end;
     heap->bad = add_exception(heap, bad_table, "stored \xfc", 0);
     heap->argument = add_exception(heap, argument_table, "m", heap->bad);
     exception_heap_put(heap, heap->argument + 128, add_string(heap, "p"), 8);
-    add_frames(heap, method_descs);
+    add_frames(heap, heap->method_descs);
     heap->aggregate = add_exception(heap, aggregate_table, "several", heap->argument);
     heap->list = add_array(heap, heap->references_table, 2, 8);
     exception_heap_put(heap, heap->list + 16, heap->argument, 8);
     exception_heap_put(heap, heap->list + 24, heap->bad, 8);
     exception_heap_put(heap, heap->aggregate + 128, heap->list, 8);
+    heap->file = add_exception(heap, heap->file_table, "no file", heap->bad);
+    heap->directory = add_exception(heap, directory_table, "", heap->bad);
+    heap->chain = add_string(heap, "B\n --> A");
+    heap->generic_list = add_object(heap, list_table, 24);
+    exception_heap_put(heap, heap->generic_list + 8, heap->list, 8);
+    exception_heap_put(heap, heap->generic_list + 16, 1, 4);
+    add_resources(heap);
 }
 
-static bool span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes)
+static bool span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context)
 {
     static const uint8_t zeros[PAGE_SIZE];
     const struct exception_heap *heap = context;
@@ -309,9 +444,9 @@ void exception_heap_init(struct exception_heap *heap)
     const struct cdacq_memory memory = {.size = sizeof memory, .context = heap, .span_at = span_at};
     if (memory_open(&memory, NULL, false, &heap->target, &error) < 0)
         abort();
-    field_reader_init(&heap->reader, heap->target, &heap->layout, 8, false);
+    reader_init_fields(&heap->reader, heap->target, &heap->layout, 8, false);
     module_cache_init(&heap->cache, &heap->reader, no_files);
-    reader_begin(&heap->reader.raw, FUEL_INDEX);
+    reader_begin(&heap->reader, FUEL_INDEX);
 }
 
 void exception_heap_deinit(struct exception_heap *heap)

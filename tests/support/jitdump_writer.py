@@ -194,7 +194,8 @@ def random_jitdump(random, count):
             code = random.randbytes(random.choice([0, 1, 50, 3000]))
             vma = address(random, len(code))
             if random.random() < 0.4:
-                entries = [(u64(random), u32(random), u32(random), name(random)) for _ in range(random.randrange(5))]
+                entries = [((vma + random.randrange(1 << 32)) & (1 << 64) - 1, u32(random), u32(random), name(random))
+                           for _ in range(random.randrange(5))]
                 dump.debug_info(u64(random), vma, entries, slack)
             if random.random() < 0.4:
                 frame = random.randbytes(random.randrange(1, 300))

@@ -4,6 +4,8 @@
 
 #include "descriptors/descriptor.h"
 #include "descriptors/embedded.h"
+#include "mocktarget/mocktarget.h"
+#include "src/lookup/opened_session.h"
 
 void layout_of_net8_x64(struct layout *ret)
 {
@@ -24,4 +26,23 @@ void layout_of_net8_x64(struct layout *ret)
     if (layout_bind(&descriptor, 8, 0, ret, &error) < 0)
         abort();
     descriptor_deinit(&descriptor);
+}
+
+void layout_of_net11_x64(struct layout *ret)
+{
+    struct mock *mock = mock_create(&(struct mock_options){.version = MOCK_NET_11});
+    struct cdacq_target *target;
+    if (!mock)
+        abort();
+    mock_publish(mock, NULL);
+    if (mock_error(mock) || cdacq_target_open_memory(mock_memory(mock), NULL, &target, NULL) < 0)
+        abort();
+    *ret = target->layout;
+    for (unsigned i = 0; i < G_COUNT; i++)
+        if (ret->globals[i] > UINT32_MAX && i != G_HashMapValueMask) { /* an address in the mock */
+            ret->globals[i] = 0;
+            ret->global_present[i] = false;
+        }
+    cdacq_target_close(target);
+    mock_destroy(mock);
 }

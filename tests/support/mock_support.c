@@ -26,6 +26,7 @@ struct mock *mock_of_version(int arch, uint64_t seed, unsigned version)
         .big_endian = arch & 2,
         .seed = seed,
         .version = version,
+        .interpreter = version == MOCK_NET_11 && seed & 1,
         .unwind = (enum mock_unwind)(seed % (arch & 1 ? 5 : 3)),
         .span_size = seed % 5 == 3   ? 64
                      : seed % 5 == 4 ? 7
@@ -59,14 +60,14 @@ static enum cdacq_status open_core(struct mock *mock, const struct cdacq_options
 
 /* ---- Memory that is copied ---- */
 
-static size_t read_span(void *context, uint64_t address, void *buffer, size_t size)
+static size_t read_span(uint64_t address, void *buffer, size_t size, void *context)
 {
     static unsigned calls;
     const struct cdacq_memory *memory = context;
     uint64_t begin, end;
     const void *bytes;
     size_t done = 0;
-    while (done < size && memory->span_at(memory->context, address + done, &begin, &end, &bytes)) {
+    while (done < size && memory->span_at(address + done, &begin, &end, &bytes, memory->context)) {
         size_t n = (size_t)MIN(end - (address + done), (uint64_t)(size - done));
         memcpy((uint8_t *)buffer + done, (const uint8_t *)bytes + (address + done - begin), n);
         done += n;
@@ -278,11 +279,11 @@ enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options 
     return status;
 }
 
-struct field_reader mock_reader(struct cdacq_target *target)
+struct reader mock_reader(struct cdacq_target *target)
 {
-    struct field_reader reader;
-    field_reader_init(&reader, target->target, &target->layout, target->descriptor_info.pointer_size,
-                      target->descriptor_info.big_endian);
+    struct reader reader;
+    reader_init_fields(&reader, target->memory, &target->layout, target->descriptor_info.pointer_size,
+                       target->descriptor_info.big_endian);
     return reader;
 }
 
@@ -428,15 +429,17 @@ static void add_heaps(struct sample_process *sample, struct random *random)
     mock_heap_create(sample->mock, &(struct mock_heap_options){.size = 0x1000}); /* never used */
 }
 
-static void add_other_sections(struct sample_process *sample, struct random *random)
+static void add_other_sections(struct sample_process *sample, struct random *random, bool interpreter)
 {
     uint64_t begin;
     for (unsigned kind = 3; kind < 6; kind++) {
         mock_range_list(sample->mock, 0x1800, kind, kind == 4, &begin);
         add_range(sample, begin, begin + 0x1800);
     }
-    fill_heap(sample, mock_heap_create(sample->mock, &(struct mock_heap_options){.size = 0x8000, .interpreter = true}),
-              random);
+    if (interpreter)
+        fill_heap(sample,
+                  mock_heap_create(sample->mock, &(struct mock_heap_options){.size = 0x8000, .interpreter = true}),
+                  random);
 }
 
 /* One method of an image: with funclets, cold parts, padding, prepared or not at random. */
@@ -513,7 +516,7 @@ struct sample_process sample_build(int arch, uint64_t seed, unsigned version, bo
     sample.dynamic_method_desc = mock_dynamic_method_desc(sample.mock, "Emitted");
     make_method_descs(&sample, sample.module, sample.method_descs[0], types);
     add_heaps(&sample, &random);
-    add_other_sections(&sample, &random);
+    add_other_sections(&sample, &random, version != MOCK_NET_11 || seed & 1);
     add_images(&sample, &random, metadata, size, types);
     free(metadata);
     mock_check(sample.mock);
@@ -561,4 +564,24 @@ enum cdacq_code_kind sample_code_kind(const struct mock_function *fact)
     while (kind < CDACQ_CODE_KIND_COUNT && strcmp(cdacq_code_kind_text(kind), fact->stub_kind) != 0)
         kind++;
     return kind;
+}
+
+void lend_session(struct cdacq_session *ret, struct cdacq_target *target, const struct reader *reader,
+                  const struct module_cache *modules)
+{
+    static const struct module_files no_files;
+    *ret = (struct cdacq_session){0};
+    resolver_init(&ret->resolver, target, no_files);
+    ret->resolver.reader = *reader;
+    ret->resolver.modules = *modules;
+    ret->resolver.modules.reader = &ret->resolver.reader;
+}
+
+void give_session_back(struct cdacq_session *session, struct module_cache *modules, struct reader *reader)
+{
+    static const struct module_cache none;
+    *modules = session->resolver.modules; /* which has opened modules since */
+    modules->reader = reader;
+    session->resolver.modules = none;
+    resolver_deinit(&session->resolver);
 }

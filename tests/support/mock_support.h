@@ -8,7 +8,7 @@
 #include <check.h>
 
 #include "mocktarget/mocktarget.h"
-#include "src/api/handles.h"
+#include "src/lookup/opened_session.h"
 
 /* {32, 64} x {little, big}: the index of a loop test. */
 enum { ARCH_COUNT = 4 };
@@ -16,7 +16,7 @@ enum { ARCH_COUNT = 4 };
 /* A mock of architecture `arch`. The seed also selects how function lengths are stated and the size of spans. */
 struct mock *mock_of_arch(int arch, uint64_t seed);
 
-/* The same for version 1 or 2 of ExecutionManager, or MOCK_NET_11. */
+/* The same for version 1 or 2 of ExecutionManager, or MOCK_NET_11, with an interpreter where the seed is odd. */
 struct mock *mock_of_version(int arch, uint64_t seed, unsigned version);
 
 /* Fails the test when the mock has failed. */
@@ -56,8 +56,16 @@ struct cdacq_target *mock_publish_and_open(struct mock *mock);
 /* Its failure to open. */
 enum cdacq_status mock_open_fails(struct mock *mock, const struct cdacq_options *options, struct cdacq_error *err);
 
+struct cdacq_session;
+struct module_cache;
+
+/* A session with the reader and the modules of another, which takes them back (give_session_back). */
+void lend_session(struct cdacq_session *ret, struct cdacq_target *target, const struct reader *reader,
+                  const struct module_cache *modules);
+void give_session_back(struct cdacq_session *session, struct module_cache *modules, struct reader *reader);
+
 /* A reader of an opened target, with all its fuel. */
-struct field_reader mock_reader(struct cdacq_target *target);
+struct reader mock_reader(struct cdacq_target *target);
 
 struct cdacq_session *mock_session(struct cdacq_target *target);
 
@@ -65,8 +73,8 @@ struct cdacq_session *mock_session(struct cdacq_target *target);
 
 /*
  * JIT heaps (one over several chunks, one collectible) with methods, funclets, stubs and freed blocks, range lists, a
- * section that is being deleted, ReadyToRun images with and without tables, prepared and unprepared methods, instances,
- * hot and cold parts, thunks. mock_functions() lists them.
+ * section that is being deleted, a heap of the interpreter (if the target can have one), ReadyToRun images with and
+ * without tables, prepared and unprepared methods, instances, hot and cold parts, thunks. mock_functions() lists them.
  */
 enum { SAMPLE_RANGES = 16, SAMPLE_METHODS = 60, SAMPLE_STUB_KINDS = 16 };
 

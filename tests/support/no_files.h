@@ -23,6 +23,16 @@ static inline bool no_next_assembly(void *context, struct reader *reader, const 
     return false;
 }
 
-static const struct module_files no_files = {.path_at = no_path_at, .next_assembly = no_next_assembly};
+static inline bool no_relocated_pointer(void *context, struct reader *reader, uint64_t address, uint64_t *ret)
+{
+    (void)context;
+    (void)reader;
+    (void)address;
+    (void)ret;
+    return false;
+}
+
+static const struct module_files no_files = {
+    .path_at = no_path_at, .next_assembly = no_next_assembly, .relocated_pointer = no_relocated_pointer};
 
 #endif

@@ -18,8 +18,8 @@ static uint8_t stack[STACK_SIZE];
 static struct target *target;
 static struct reader reader;
 
-static bool unwind_image_span_at(void *context, uint64_t address, uint64_t *ret_begin, uint64_t *ret_end,
-                                 const void **ret_bytes)
+static bool unwind_image_span_at(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes,
+                                 void *context)
 {
     (void)context;
     bool is_stack = address >= STACK;

@@ -12,7 +12,7 @@ enum { UNWIND_ENTRIES = 64, UNWIND_ROOM = 0x80000 };
 struct unwind_fixture {
     struct mock *mock;
     struct cdacq_target *target;
-    struct field_reader reader;
+    struct reader reader;
     struct layout layout; /* of the reader: tests may change it */
     uint64_t base;        /* of addresses in the table, and of the room */
     uint64_t functions;

@@ -77,7 +77,7 @@ public static unsafe class Program
     /// </summary>
     private static string AskAboutItself(string library, string core)
     {
-        const int MethodSize = 256, NameOffset = 96;
+        const int MethodSize = 256, NameOffset = 32; // of struct cdacq_method
         nint handle = NativeLibrary.Load(library);
         var openCore = (delegate* unmanaged<nint, nint, nint*, byte*, int>)NativeLibrary.GetExport(handle, "cdacq_target_open_core");
         var openPid = (delegate* unmanaged<int, nint, nint*, byte*, int>)NativeLibrary.GetExport(handle, "cdacq_target_open_pid");

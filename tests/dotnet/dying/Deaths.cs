@@ -283,6 +283,20 @@ static class Deaths
         copy.GetType("Dying.Deaths")!.GetMethod(nameof(Thrower), BindingFlags.Static | BindingFlags.NonPublic)!.CreateDelegate<Action<int>>()(2);
     }
 
+    /// <summary>The PDB is that of another program, which the runtime does not see.</summary>
+    public static void FromForeign() => ForeignThrower(0);
+
+    /// <summary>It lacks the method. The runtime fails as it reads it, and looks for no further line.</summary>
+    public static void FromForeignShort() => ForeignThrower(1);
+
+    static void ForeignThrower(int missing)
+    {
+        MethodInfo method = typeof(Deaths).GetMethod(nameof(Thrower), BindingFlags.Static | BindingFlags.NonPublic)!;
+        byte[] pdb = Referring.MakePdb((method.MetadataToken & 0xffffff) - missing);
+        var copy = Assembly.Load(File.ReadAllBytes(typeof(Deaths).Assembly.Location), pdb);
+        copy.GetType("Dying.Deaths")!.GetMethod(nameof(Thrower), BindingFlags.Static | BindingFlags.NonPublic)!.CreateDelegate<Action<int>>()(2);
+    }
+
     public static void Reflection() => typeof(Deaths).GetMethod(nameof(Invoked), BindingFlags.Static | BindingFlags.NonPublic)!.Invoke(null, [1, "x"]);
 
     static int Invoked(int number, string text) => throw new InvalidOperationException($"invoked {number} {text}");
@@ -518,6 +532,9 @@ static class Deaths
     public static void MissingFunction() => Native.Absent();
 
     public static void MissingAssembly() => Assembly.Load("Not.There, Version=1.2.3.4");
+
+    /// <summary>An assembly that another one refers to.</summary>
+    public static void MissingReference() => Referring.Load("Gone", "Third", "Second").GetType("Type", throwOnError: true);
 
     public static void MissingFile() => File.ReadAllText("/not/there/at/all.txt");
 

@@ -197,6 +197,23 @@ static unsafe class Ends
             list.Add(new byte[1 << 20]);
     }
 
+    /// <summary>There is no memory for the text of the exception either.</summary>
+    public static void OutOfMemoryTwice()
+    {
+        var list = new List<byte[]>();
+        for (int size = 100000; size > 10; size /= 10)
+        {
+            try
+            {
+                while (true)
+                    list.Add(new byte[size]);
+            }
+            catch (OutOfMemoryException) when (size > 100)
+            {
+            }
+        }
+    }
+
     public static void OutOfMemoryThrown() => throw new OutOfMemoryException();
 
     public static void OutOfMemoryThrownText() => throw new OutOfMemoryException("text");
@@ -349,6 +366,85 @@ static unsafe class Ends
         thread.Start();
         thread.Join();
     }
+
+    /// <summary>The C library recurses once for each parenthesis.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static void OverflowInNative() => regcomp((byte*)NativeMemory.AllocZeroed(4096), Parentheses(), 1);
+
+    public static void OverflowInNativeOnThread()
+    {
+        Thread thread = new(OverflowInNative);
+        thread.Start();
+        thread.Join();
+    }
+
+    public static void OverflowInDelegate()
+    {
+        nint function = NativeLibrary.GetExport(NativeLibrary.Load("libc.so.6"), "regcomp");
+        var compile = Marshal.GetDelegateForFunctionPointer<PatternCompiler>(function);
+        compile((byte*)NativeMemory.AllocZeroed(4096), Parentheses(), 1);
+    }
+
+    /// <summary>On the second of two stacks that are made by hand, each of which code of the one before has switched to.</summary>
+    public static void OverflowOnOtherStack() => OnOtherStack(&SwitchAndOverflow);
+
+    public static void FailFastOnOtherStack() => OnOtherStack(&SwitchAndFail);
+
+    [UnmanagedCallersOnly]
+    static void SwitchAndOverflow() => OnOtherStack(&OverflowThere);
+
+    [UnmanagedCallersOnly]
+    static void SwitchAndFail() => OnOtherStack(&FailThere);
+
+    [UnmanagedCallersOnly]
+    static void OverflowThere() => StackOverflow();
+
+    [UnmanagedCallersOnly]
+    static void FailThere() => Environment.FailFast("on another stack");
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void OnOtherStack(delegate* unmanaged<void> function)
+    {
+        const int Size = 1 << 18, Guard = 1 << 16, ContextSize = 1 << 13;
+        byte* stack = mmap(null, Size, 3, 0x22, -1, 0); // below those that were made before
+        mprotect(stack, Guard, 0);
+        byte* contexts = (byte*)NativeMemory.AllocZeroed(2 * ContextSize);
+        getcontext(contexts);
+        ((byte**)contexts)[1] = contexts + ContextSize; // uc_link
+        ((byte**)contexts)[2] = stack; // uc_stack
+        ((nint*)contexts)[4] = Size;
+        makecontext(contexts, function, 0);
+        swapcontext(contexts + ContextSize, contexts);
+    }
+
+    [DllImport("libc")]
+    static extern byte* mmap(void* address, nint size, int protection, int flags, int file, nint offset);
+
+    [DllImport("libc")]
+    static extern int mprotect(void* address, nint size, int protection);
+
+    [DllImport("libc")]
+    static extern int getcontext(byte* context);
+
+    [DllImport("libc")]
+    static extern void makecontext(byte* context, delegate* unmanaged<void> function, int count);
+
+    [DllImport("libc")]
+    static extern int swapcontext(byte* old, byte* context);
+
+    static byte* Parentheses()
+    {
+        const int Count = 20_000_000;
+        byte* pattern = (byte*)NativeMemory.AllocZeroed(Count + 1);
+        new Span<byte>(pattern, Count).Fill((byte)'(');
+        return pattern;
+    }
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    delegate int PatternCompiler(byte* buffer, byte* pattern, int flags);
+
+    [DllImport("libc")]
+    static extern int regcomp(byte* buffer, byte* pattern, int flags);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     static int Overflow(int depth) => depth == 0 ? 0 : Overflow(depth + 1) + 1;

@@ -72,6 +72,15 @@ static class Messages
     public static void Bad() => throw new BadImageFormatException("text", "file.dll");
     public static void BadInner() => throw new BadImageFormatException("text", "file.dll", new Exception("inner"));
     public static void BadNoMessage() => throw new BadImageFormatException(null, "file.dll");
+    public static void NoDirectory() => throw new DirectoryNotFoundException("text");
+    public static void NoDirectoryInner() => throw new DirectoryNotFoundException("text", new Exception("inner"));
+    public static void NoDirectoryEmpty() => throw new DirectoryNotFoundException("");
+    public static void NoDirectoryPath() => throw Create<DirectoryNotFoundException>("text", "some/path", new Exception("inner"));
+    public static void NoDirectoryPathAlone() => throw Create<DirectoryNotFoundException>(null, "some/path", null);
+    public static void Options() => throw CreateOptions(new List<string> { "first", "", null!, "last" }) ?? new PlainException();
+    public static void OptionsNothing() => throw CreateOptions(null) ?? new PlainException();
+    public static void OptionsArray() => throw CreateOptions(new[] { "one", "two" }) ?? new PlainException();
+    public static void OptionsComputed() => throw CreateOptions(Enumerable.Range(0, 3).Select(number => $"{number}")) ?? new OverridingException("text");
     public static void TypeInitialization() => throw new TypeInitializationException("Some.Type", new Exception("inner"));
     public static void AggregateEmpty() => throw new AggregateException();
     public static void AggregateOne() => throw new AggregateException(new Exception("one"));
@@ -104,6 +113,17 @@ static class Messages
     public static void PrintingInner() => throw new Exception("outer", new PrintingException());
     public static void Namesake() => throw new System.Xml.XPath.XPathException();
     public static void OverridingByRow() => throw (Exception)Activator.CreateInstance(OverridingType())!;
+
+    /// <summary>What a constructor makes that only some releases have.</summary>
+    static Exception Create<T>(string? message, string? path, Exception? inner) where T : Exception =>
+        typeof(T).GetConstructor([typeof(string), typeof(string), typeof(Exception)])?.Invoke([message, path, inner]) as Exception ??
+        new PlainException();
+
+    /// <summary>The type is part of the runtime since .NET 11.</summary>
+    static Exception? CreateOptions(IEnumerable<string>? failures) =>
+        Type.GetType("Microsoft.Extensions.Options.OptionsValidationException, Microsoft.Extensions.Options") is { } type
+            ? (Exception)Activator.CreateInstance(type, "name", typeof(Messages), failures)!
+            : null;
 
     /// <summary>A type whose method has another name than the one that it overrides.</summary>
     static Type OverridingType()

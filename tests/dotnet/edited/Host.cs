@@ -2,36 +2,42 @@ using System.Reflection;
 using System.Reflection.Metadata;
 using System.Runtime.Loader;
 
-// Host FOLDER: starts threads in FOLDER/Edited.dll. At the first line of its input it starts another one in the same
-// method, or, if the line is "change", it changes the assembly and starts threads in what was changed and added.
-string PathOf(string suffix) => Path.Combine(args[0], "Edited" + suffix);
-byte[] Read(string suffix) => File.ReadAllBytes(PathOf(suffix));
+// Host FOLDER: loads the assemblies FOLDER/*.dll, and Edited.dll a second time from an array of bytes, as "bytes". Obeys
+// the lines of its input:
+//     start ASSEMBLY TYPE METHOD [NUMBER]    calls the method on a thread of its own
+//     edit ASSEMBLY NUMBER                   applies FOLDER/ASSEMBLY.NUMBER.*
+//     answer                                 writes "done": all before it has been done
+byte[] Read(string name) => File.ReadAllBytes(Path.Combine(args[0], name));
 
-void Start(Assembly assembly, string method, params object[] arguments)
+var assemblies = new Dictionary<string, Assembly>();
+foreach (string path in Directory.GetFiles(args[0], "*.dll"))
+    assemblies[Path.GetFileNameWithoutExtension(path)] = AssemblyLoadContext.Default.LoadFromAssemblyPath(path);
+assemblies["bytes"] = new AssemblyLoadContext("bytes").LoadFromStream(new MemoryStream(Read("Edited.dll")));
+var objects = new Dictionary<Type, object>();
+
+void Start(Type type, string name, object[] arguments)
 {
-    var started = assembly.GetType("Work")!.GetMethod(method)!;
-    new Thread(() => started.Invoke(null, arguments)) { IsBackground = true }.Start();
+    MethodInfo method = type.GetMethod(name)!;
+    if (!method.IsStatic && !objects.ContainsKey(type))
+        objects[type] = Activator.CreateInstance(type)!;
+    object? self = method.IsStatic ? null : objects[type];
+    new Thread(() => method.Invoke(self, arguments)) { IsBackground = true }.Start();
 }
 
-var edited = AssemblyLoadContext.Default.LoadFromAssemblyPath(PathOf(".dll"));
-var ofBytes = new AssemblyLoadContext("bytes").LoadFromStream(new MemoryStream(Read(".dll")));
-Start(ofBytes, "Untouched");
-Start(edited, "Untouched");
-Start(edited, "Changed", Timeout.Infinite);
-Thread.Sleep(1000);
-Console.WriteLine("started");
-if (Console.ReadLine() != "change")
+while (Console.ReadLine() is { } line)
 {
-    Start(edited, "Untouched");
-    Thread.Sleep(1000);
-    Console.WriteLine("again");
-    Console.In.ReadToEnd();
-    return;
+    string[] words = line.Split(' ');
+    switch (words[0])
+    {
+        case "start":
+            Start(assemblies[words[1]].GetType(words[2])!, words[3], words[4..].Select(word => (object)int.Parse(word)).ToArray());
+            break;
+        case "edit":
+            string edit = $"{words[1]}.{words[2]}";
+            MetadataUpdater.ApplyUpdate(assemblies[words[1]], Read(edit + ".metadata"), Read(edit + ".il"), Read(edit + ".lines"));
+            break;
+        case "answer":
+            Console.WriteLine("done");
+            break;
+    }
 }
-MetadataUpdater.ApplyUpdate(edited, Read(".metadata"), Read(".il"), Read(".lines"));
-Start(edited, "Changed", Timeout.Infinite);
-for (int way = 1; way <= 3; way++)
-    Start(edited, "Changed", way);
-Thread.Sleep(1000);
-Console.WriteLine("changed");
-Console.In.ReadToEnd();

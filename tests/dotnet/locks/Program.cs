@@ -5,7 +5,8 @@
 //   held OBJECT NAME RECURSION     by that thread; entered 1 + RECURSION times
 //   waiters OBJECT COUNT           threads that wait to enter it
 //   readers OBJECT COUNT           threads that hold it to read
-//   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address; "?": one of several
+//   wait NAME KIND OBJECT          what that thread waits for; "-": nothing that has an address; "?": one of several,
+//                                of which "?OBJECT" may be known
 //   blocker NAME NAME              the thread that has to go on before it; "-": not known
 //   pending NAME                   what the last task of its chain awaited has completed, but that has not gone on
 //   timed NAME                     its wait has a timeout

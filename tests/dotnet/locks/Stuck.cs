@@ -27,6 +27,9 @@ static class Stuck
 #if NET10_0_OR_GREATER
         OverInitializer();
 #endif
+#if NET11_0_OR_GREATER
+        MonitorAndMutex();
+#endif
     }
 
 #if NET10_0_OR_GREATER
@@ -274,6 +277,41 @@ static class Stuck
         Say("wait MixedTwo enter MixedMonitor");
         Say("deadlock MixedOne MixedTwo");
     }
+
+#if NET11_0_OR_GREATER
+    /// Before .NET 11, nothing says who owns a Mutex.
+    static void MonitorAndMutex()
+    {
+        object monitor = Known("MutexMonitor", new object());
+        var mutex = Known("Mutex", new Mutex());
+        var both = new Barrier(2);
+        var one = Start("MutexOne", () =>
+        {
+            lock (monitor)
+            {
+                Mutex own = mutex; // which this frame refers to as it waits
+                both.SignalAndWait();
+                own.WaitOne();
+                GC.KeepAlive(own);
+            }
+        });
+        var two = Start("MutexTwo", () =>
+        {
+            mutex.WaitOne();
+            both.SignalAndWait();
+            lock (monitor)
+                Environment.FailFast("no deadlock");
+        });
+        AwaitBlocked(one);
+        AwaitBlocked(two);
+        Say("held MutexMonitor MutexOne 0");
+        Say("waiters MutexMonitor 1");
+        Say("wait MutexOne handle Mutex");
+        Say("wait MutexTwo enter MutexMonitor");
+        Say("blocker MutexOne MutexTwo");
+        Say("deadlock MutexOne MutexTwo");
+    }
+#endif
 
     /// A cycle of three, and a thread that waits for one of them but is not in the cycle.
     static void ThreeLocks()

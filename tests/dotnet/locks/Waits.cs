@@ -143,14 +143,19 @@ static class Waits
         var semaphore = Known("SemaphoreSlim", new SemaphoreSlim(0));
         var count = new CountdownEvent(1);
         var reset = Known("AutoReset", new AutoResetEvent(false));
-        var sleeper = Known("Sleeper", Start("SleeperThread", Sleep));
+        var sleeper = Known("Sleeper", Start("SleeperThreadOfTheProgram", Sleep));
         Wait("EventSlimWaiter", "event", "EventSlim", () => slim.Wait());
         Wait("SemaphoreWaiter", "semaphore", "SemaphoreSlim", () => semaphore.Wait());
         Wait("CountdownWaiter", "event", "-", () => count.Wait());
         Wait("HandleWaiter", "handle", "AutoReset", () => reset.WaitOne());
         var signalled = new ManualResetEvent(false);
         var awaited = new AutoResetEvent(false);
+#if NET11_0_OR_GREATER
+        Known("Awaited", awaited);
+        Wait("SignalAndWaiter", "handle", "?Awaited", () => WaitHandle.SignalAndWait(signalled, awaited));
+#else
         Wait("SignalAndWaiter", "handle", "?", () => WaitHandle.SignalAndWait(signalled, awaited));
+#endif
         var barrier = new Barrier(2);
         AwaitBlocked(Start("BarrierWaiter", barrier.SignalAndWait)); // in pieces, each with a timeout; it is awake between
         Wait("TimedWaiter", "event", "EventSlim", () => slim.Wait(TimeSpan.FromDays(1)));
@@ -158,7 +163,7 @@ static class Waits
         Say("endless EventSlimWaiter");
         Say("timed TimedWaiter");
         Wait("JoinWaiter", "join", "Sleeper", () => sleeper.Join());
-        Say("idle SleeperThread");
+        Say("idle SleeperThreadOfTheProgram");
         Say("idle Main");
     }
 

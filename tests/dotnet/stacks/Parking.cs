@@ -16,16 +16,28 @@ internal static class Parking
     public static void Start(string path)
     {
         ThreadPool.SetMinThreads(64, 64);
-        output = new StreamWriter(path);
         (string Name, Action Action)[] places = Places.All().ToArray();
-        Arrived.AddCount(places.Length);
+        Open(path, places.Length);
         foreach ((string name, Action action) in places)
             new Thread(() => action(), 16 << 20) { IsBackground = true, Name = name }.Start();
+        Close();
+        Thread.Sleep(500); // from the last signal to the wait
+    }
+
+    /// <summary>The file for the words of so many threads.</summary>
+    public static void Open(string path, int threads)
+    {
+        output = new StreamWriter(path);
+        Arrived.AddCount(threads);
+    }
+
+    /// <summary>Waits for the words of all threads.</summary>
+    public static void Close()
+    {
         Arrived.Signal();
         if (!Arrived.Wait(TimeSpan.FromMinutes(1)))
-            throw new TimeoutException($"{Arrived.CurrentCount} threads did not park");
+            throw new TimeoutException($"{Arrived.CurrentCount} threads did not arrive");
         output.Dispose();
-        Thread.Sleep(500); // from the last signal to the wait
     }
 
     public static void Crowd(int count)
@@ -58,7 +70,8 @@ internal static class Parking
         Record(place, new StackTrace(true)); way(); return false;
     }
 
-    private static void Record(string place, StackTrace trace)
+    /// <summary>Writes down a stack of this thread.</summary>
+    public static void Record(string place, StackTrace trace)
     {
         string line = JsonSerializer.Serialize(new
         {

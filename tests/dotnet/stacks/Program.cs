@@ -4,6 +4,7 @@ namespace Stacks;
 /// Stacks storm SEED: eight threads that run code of every kind until the input ends.
 /// Stacks park FILE: threads that stand still, each with its stack as the runtime tells it, in FILE.
 /// Stacks crowd COUNT: that many threads, all waiting.
+/// Stacks collect FILE: threads that are stopped for collections all the time, each with its stack in FILE.
 /// "READY pid" on stdout says that all threads are where they shall be.
 /// </summary>
 internal static class Program
@@ -20,6 +21,9 @@ internal static class Program
                 break;
             case "crowd":
                 Parking.Crowd(int.Parse(arguments[1]));
+                break;
+            case "collect":
+                Collected.Start(arguments[1]);
                 break;
             default:
                 return 64;

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Processes that hang, and healthy ones: the verdict of `cdacq report` names what was planted, with method and line, and
+accuses nothing that works.
+
+    hangs.py [RUNTIME...]    words of lab.runtimes(); without any, only the newest line is tested
+
+Runs the program `hangs`, a Release build, in each of its ways, several at the same time, and asks the running process. The
+lines that a verdict must name have a mark in the sources of the program, "@WAY". A way in KNOWN is one that is not named
+yet; it fails the test once it is, so that the list stays true.
+Exit 77 (skipped) if dotnet is missing; with CDACQ_REQUIRE_DOTNET=1, that is a failure.
+"""
+
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import lab
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+AT_ONCE = 8
+READY_SECONDS = 120
+TRIES = 12  # a thread that is about to wait may still be on its way there
+NEEDED = 30
+
+# The kind of each verdict, and what it waits for.
+HANGS = {
+    "Deadlock2": "deadlock",
+    "Deadlock3": "deadlock",
+    "JoinInLock": "deadlock",
+    "StaticConstructor": "deadlock",
+    "Lazies": "deadlock",
+    "LockOfSleeper": "lock",
+    "LockOfBusy": "lock",
+    "LockOfEnded": "abandoned_lock",
+    "ReaderWriter": "lock",
+    "NamedMutex": "waits handle",
+    "SemaphoreTwice": "waits semaphore",
+    "Sleep": "waits sleep",
+    "NoPulse": "waits pulse",
+    "ManualReset": "waits handle",
+    "ManualResetSlim": "waits event",
+    "WaitAny": "waits handle",
+    "BarrierOfTwo": "waits event",
+    "Countdown": "waits event",
+    "EmptyCollection": "waits semaphore",
+    "Join": "waits thread",
+    "ParallelFor": "waits event",
+    "Finalizer": "finalizer handle",
+    "TimerCallback": "waits event",
+    "CompletionSource": "waits task",
+    "AllOfSeveral": "waits task",
+    "AllWithoutResults": "waits tasks",
+    "Unwrapped": "waits task",
+    "SemaphoreOfRequests": "waits semaphore",
+    "AsyncCycle": "async_cycle",
+    "StarvedPool": "starvation",
+    "EmptyChannel": "waits channel",
+    "NamedPipeTask": "waits socket",
+    "AnyTask": "waits tasks",
+    "Child": "waits process",
+    "ChildOutput": "waits pipe",
+    "Receive": "waits socket",
+    "Accept": "waits socket",
+    "Pipe": "waits pipe",
+    "NamedPipe": "waits socket",
+    "FileLock": "waits file_lock",
+    "ConsoleRead": "waits console",
+    "NativeSleep": "waits sleep",
+    "Endless": "busy",
+    "Allocate": "busy",
+    "Exceptions": "busy",
+}
+
+# What the verdict must say beside that: a part of its text, which may come from what the program wrote.
+TEXTS = {
+    "NamedMutex": "WaitHandle.WaitOne",
+    "BarrierOfTwo": "Barrier.SignalAndWait",
+    "Countdown": "CountdownEvent.Wait",
+    "EmptyCollection": "BlockingCollection",
+    "WaitAny": "WaitHandle.Wait",
+    "Child": "process {child}",
+    "Receive": "{peer}",
+    "Accept": "{local}",
+    "FileLock": "{file}",
+}
+
+HEALTHY = ["IdleConsole", "IdleLoop", "IdleServer", "Timers", "PeriodicTimers", "PoolWork", "PoolOfAwaits", "ContendedLock",
+           "ContendedSleeper", "OrderedLocks", "ReadersAndWriters", "Throttled", "Consumers", "IdleConsumers", "Channels",
+           "PulsedQueue", "Collector", "ParallelWork", "Echo", "Finalizers"]
+NO_FAULT = {"nothing", "busy", "waits"}
+
+# Ways that are not named yet, up to which line of the runtime, and why.
+EVERY = 1000
+KNOWN = {
+    "Unwrapped": (EVERY, "the Task of Task.Run keeps no reference to the inner task: that takes a search of the heap"),
+    "StaticConstructor": (9, "no frame shows that native code of the runtime waits for a static constructor"),
+}
+
+
+def marks():
+    """The lines of each way, as "File.cs:12"."""
+    found = {}
+    for path in glob.glob(os.path.join(HERE, "hangs", "*.cs")):
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                for way in re.findall(r"@([A-Za-z0-9]+)(?![.\w])", line.partition("//")[2]):
+                    found.setdefault(way, set()).add(f"{os.path.basename(path)}:{number}")
+    return found
+
+
+class Hang:
+    """A process of the program, and what it wrote before it hung: words by their names."""
+
+    def __init__(self, command, way):
+        self.process = subprocess.Popen([*command, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "DOTNET_PROCESSOR_COUNT": "4"})
+        self.words = {}
+
+    def wait(self):
+        late = threading.Timer(READY_SECONDS, self.process.kill)
+        late.start()
+        for line in self.process.stdout:
+            if line == "READY\n":
+                late.cancel()
+                return
+            name, _, value = line.strip().partition(" ")
+            self.words[name] = value
+        raise lab.LabError(f"the program ended: {self.process.wait()}")
+
+    def end(self):
+        child = self.words.get("child")
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        if child:
+            os.kill(int(child), 9)
+
+
+def verdict_of(pid):
+    done = subprocess.run([TOOL, "report", "--json", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    try:
+        return json.loads(done.stdout)["verdict"]
+    except (ValueError, KeyError) as error:
+        raise lab.LabError(f"exit {done.returncode}: {done.stderr.decode()}") from error
+
+
+def name_of(verdict):
+    return " ".join(filter(None, [verdict["kind"], verdict["waits_for"]]))
+
+
+def line_of(verdict):
+    return f"{os.path.basename(verdict['file'] or '?')}:{verdict['line']}"
+
+
+def wrong_of(way, verdict, lines, words):
+    """What a verdict about a process that hangs lacks."""
+    wrong = [] if name_of(verdict) == HANGS[way] else [f"it is {name_of(verdict)!r} and not {HANGS[way]!r}"]
+    if line_of(verdict) not in lines:
+        wrong.append(f"the line is {line_of(verdict)} of {verdict['method']} and not {' or '.join(sorted(lines))}")
+    part = TEXTS.get(way, "").format(**words)
+    if part not in f"{verdict['what']} {verdict['by']} {verdict['called']}":
+        wrong.append(f"no {part!r} in {verdict['what']!r}")
+    return wrong
+
+
+def ask_hang(command, way, lines):
+    hang = Hang(command, way)
+    try:
+        hang.wait()
+        for _ in range(TRIES):
+            time.sleep(1)
+            wrong = wrong_of(way, verdict_of(hang.process.pid), lines, hang.words)
+            if not wrong:
+                break
+        return wrong
+    except lab.LabError as error:
+        return [str(error)]
+    finally:
+        hang.end()
+
+
+def ask_healthy(command, way, lines):
+    """Asks several times: one moment of a process that works may look like a fault."""
+    hang, wrong = Hang(command, way), []
+    try:
+        hang.wait()
+        for _ in range(4):
+            time.sleep(0.3)
+            verdict = verdict_of(hang.process.pid)
+            if verdict["kind"] not in NO_FAULT:
+                wrong.append(f"{name_of(verdict)}: {verdict['what']} {verdict['by']}")
+            elif way in lines and verdict["kind"] == "waits" and line_of(verdict) not in lines[way]:
+                wrong.append(f"{line_of(verdict)}: {verdict['what']}")
+        return wrong
+    except lab.LabError as error:
+        return [str(error)]
+    finally:
+        hang.end()
+
+
+def test_runtime(work, runtime):
+    command = lab.program_command(work, "hangs", runtime)
+    lines = marks()
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        hangs = {way: pool.submit(ask_hang, command, way, lines.get(way, set())) for way in HANGS}
+        healthy = {way: pool.submit(ask_healthy, command, way, lines) for way in HEALTHY}
+        hangs = {way: one.result() for way, one in hangs.items()}
+        healthy = {way: one.result() for way, one in healthy.items()}
+    good = True
+    for way, wrong in hangs.items():
+        last, why = KNOWN.get(way, (0, None))
+        known = lab.line_of(runtime) <= last
+        if wrong and known:
+            print(f"  {runtime} {way}: not named, as is known: {why}", flush=True)
+        elif wrong or known:
+            good = False
+            print(f"! {runtime} {way}: " + ("; ".join(wrong) or "it is named now: take it out of the list"), flush=True)
+    for way, wrong in healthy.items():
+        good &= not wrong
+        if wrong:
+            print(f"! {runtime} {way} is healthy: " + "; ".join(wrong), flush=True)
+    named, quiet = sum(not wrong for wrong in hangs.values()), sum(not wrong for wrong in healthy.values())
+    print(f"  {runtime}: {named} of {len(HANGS)} hangs named, {len(HEALTHY) - quiet} of {len(HEALTHY)} healthy processes accused", flush=True)
+    return good and named >= NEEDED
+
+
+def main():
+    work = tempfile.mkdtemp(prefix="cdacq-hangs-")
+    try:
+        asked = sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split()
+        runtimes = lab.runtimes(sys.argv[1:]) if asked else [next(iter(lab.NEWEST.values()))]
+        return 0 if all([test_runtime(work, runtime) for runtime in runtimes]) else 1
+    except lab.Skip as reason:
+        print(f"skipped: {reason}")
+        return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
+    finally:
+        shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""The GC heap of real processes: `cdacq heap` against the debugger services (ClrMD), and against what a program planted.
+
+    heap.py [RUNTIME...]    words of lab.runtimes(); the newest line, and those that are named, are tested with every
+                            collector, the others with workstation GC
+
+Workstation and server GC, with regions and, by the GC that comes beside the runtime, with segments; of the running
+process, of each kind of core. Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import lab
+import stack_run
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+SEGMENTS = "libclrgc.so"  # the GC with segments
+COLLECTORS = [("workstation", {}), ("server", {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}),
+              ("workstation, segments", {"DOTNET_GCName": SEGMENTS}),
+              ("server, segments", {"DOTNET_GCName": SEGMENTS, "DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"})]
+CORES = ["full", "heap", "gcore", "kernel"]
+LEAST_OBJECTS = 14000
+MOST_CHANGES = 10  # types of which the runtime allocates by itself between two cores
+TRIES = 4
+SHOWN = 6
+SECONDS = 300
+
+
+@contextlib.contextmanager
+def planted(work, runtime, settings):
+    """A process that has planted its objects, and how many of each type."""
+    command = lab.program_command(work, "heap", runtime)
+    folder = tempfile.mkdtemp(dir=work, prefix="run-")
+    log = os.path.join(folder, "target.log")
+    environment = dict(os.environ, **settings)
+    with open(log, "w", encoding="utf-8") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=output,
+                                   start_new_session=True, preexec_fn=lab.allow_cores)
+    target = lab.Target(folder, process, log)
+    try:
+        lab.wait_for_ready(target)
+        with open(log, encoding="utf-8") as file:
+            counts = {name: int(count) for count, name in re.findall(r"^PLANTED (\d+) (.*)$", file.read(), re.MULTILINE)}
+        yield target, counts
+    finally:
+        target.stop()
+        shutil.rmtree(folder)
+
+
+class Heap:
+    """What `cdacq heap --json --all` prints."""
+
+    def __init__(self, target, *options):
+        done = subprocess.run([TOOL, "heap", "--json", "--all", *options, str(target)], capture_output=True, encoding="utf-8", check=False,
+                              timeout=SECONDS)
+        self.code, self.said = done.returncode, done.stderr
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.summary = lines.pop() if lines else {}
+        self.types = {line["method_table"]: (line["count"], line["bytes"]) for line in lines}
+        self.names = {line["method_table"]: line["type"] for line in lines}
+
+    def count_of(self, name):
+        return sum(self.types[table][0] for table in self.types if self.names[table] == name)
+
+    def generations(self):
+        return {item["generation"]: [item["objects"], item["bytes"]] for item in self.summary["generations"] if item["objects"]}
+
+
+class Tally:
+    """What was compared, and what differs."""
+
+    def __init__(self):
+        self.said = collections.Counter()
+        self.wrong = []
+
+    def expect(self, good, what):
+        if not good:
+            self.wrong.append(what)
+
+
+def compare_sound(tally, what, heap, counts):
+    """The sums agree with each other, nothing was left out, and what was planted is there."""
+    tally.expect(heap.code == 0 and not heap.said, f"{what}: exit {heap.code}: {heap.said.strip()[:300]}")
+    tally.expect(heap.summary and not heap.summary["problems"], f"{what}: {heap.summary.get('problems')}")
+    if not heap.summary:
+        return
+    for key, place in ("objects", 0), ("bytes", 1):
+        of_types = sum(pair[place] for pair in heap.types.values())
+        of_generations = sum(item[key] for item in heap.summary["generations"])
+        tally.expect(of_types == of_generations == heap.summary[key], f"{what}: {key}: {of_types}, {of_generations}, {heap.summary[key]}")
+    tally.expect(heap.summary["objects"] >= LEAST_OBJECTS, f"{what}: only {heap.summary['objects']} objects")
+    for name, count in counts.items():
+        if name.startswith("Planted."):
+            tally.expect(heap.count_of(name) == count, f"{what}: {heap.count_of(name)} of {count} {name}")
+    tally.said["objects"] += heap.summary["objects"]
+
+
+def compare_types(tally, what, found, expected):
+    """Two tables of (count, bytes) by MethodTable."""
+    differing = [table for table in {*found, *expected} if found.get(table) != expected.get(table)]
+    tally.said["types"] += len(expected)
+    tally.expect(not differing, f"{what}: {len(differing)} types differ: " +
+                 ", ".join(f"{table} {found.get(table)} not {expected.get(table)}" for table in sorted(differing)[:SHOWN]))
+
+
+def compare_moments(tally, what, found, expected):
+    """The process runs on between two of them, and its runtime allocates a little."""
+    differing = [table for table in {*found.types, *expected.types} if found.types.get(table) != expected.types.get(table)]
+    names = sorted({str(found.names.get(table) or expected.names.get(table)) for table in differing})
+    tally.expect(len(differing) <= MOST_CHANGES and not any(name.startswith("Planted.") for name in names), f"{what}: {names[:SHOWN]} differ")
+
+
+def judge(tally, services, what, core, directory, heap):
+    """The debugger services count every object of the same core."""
+    answer = services.walk(core, directory, "heap")
+    if "error" in answer:
+        tally.expect(False, f"{what}: the services: {answer['error']}")
+        return
+    compare_types(tally, f"{what}, judged", heap.types, {table: (count, size) for table, count, size, _ in answer["types"]})
+    tally.expect(heap.generations() == answer["generations"], f"{what}: generations {heap.generations()} not {answer['generations']}")
+    facts = [heap.summary[key] for key in ("server", "regions", "heaps")]
+    tally.expect(facts == [answer[key] for key in ("server", "regions", "heaps")], f"{what}: {facts}")
+    free = [table for table, _, _, name in answer["types"] if name == "Free"]
+    tally.expect(all(heap.names.get(table) == "Free" for table in free), f"{what}: free memory has another name")
+    tally.said["judged types"] += len(answer["types"])
+
+
+def compare_small_core(tally, what, core):
+    """A core without the heap: one line says so, and no count is wrong."""
+    done = subprocess.run([TOOL, "heap", core], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+    tally.expect(done.returncode == 2 and "no heap in this core" in done.stderr, f"{what}: exit {done.returncode}: {done.stderr[:300]}")
+
+
+def take(target, kind):
+    """One core. A thread that ends meanwhile makes createdump fail: then it is asked again."""
+    if kind == "kernel":
+        return target.kernel_core()
+    if kind == "gcore":
+        return target.gcore()
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(lab.LabError):
+            return target.createdump(kind)
+    return target.createdump(kind)
+
+
+def test_collector(work, runtime, services, name, settings):
+    """Whether all is right of one process: running, and in all cores of one moment."""
+    tally = Tally()
+    with planted(work, runtime, settings) as (target, counts):
+        directory = target.runtime_directory()
+        live = Heap(target.pid)
+        compare_sound(tally, "live", live, counts)
+        for kind in CORES:
+            try:
+                core = take(target, kind)
+            except lab.Skip as reason:
+                print(f"    skipped {kind}: {reason}")
+                continue
+            heap = Heap(core)
+            compare_sound(tally, kind, heap, counts)
+            if kind in ("full", "heap"):
+                judge(tally, services, kind, core, directory, heap)
+            if heap.summary:
+                compare_moments(tally, f"{kind}, to the running process", heap, live)
+            os.remove(core)
+            if kind == "gcore":
+                for small in "mini", "triage":
+                    core = take(target, small)
+                    compare_small_core(tally, small, core)
+                    os.remove(core)
+    said = ", ".join(f"{count} {what}" for what, count in tally.said.items())
+    print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}, {name}: {said}", flush=True)
+    for wrong in tally.wrong[:SHOWN]:
+        print(f"    {wrong}")
+    return not tally.wrong
+
+
+def test_runtime(work, runtime, services, every):
+    collectors = COLLECTORS if every else COLLECTORS[:1]
+    has_segments = os.path.exists(os.path.join(lab.framework_of(work, runtime)[0], SEGMENTS))
+    return all([test_collector(work, runtime, services, name, settings) for name, settings in collectors
+                if has_segments or settings.get("DOTNET_GCName") != SEGMENTS])
+
+
+def main():
+    try:
+        if shutil.which("dotnet") is None:
+            raise lab.Skip("dotnet is not installed")
+        with tempfile.TemporaryDirectory(prefix="cdacq-heap-") as work:
+            services = stack_run.Services(work)
+            try:
+                every = bool(sys.argv[1:])
+                return 0 if all([test_runtime(work, runtime, services, every or lab.is_newest(runtime))
+                                 for runtime in lab.runtimes(sys.argv[1:])]) else 1
+            finally:
+                services.close()
+    except lab.Skip as reason:
+        print(f"skipped: {reason}")
+        return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+using System.Runtime.InteropServices;
+
+namespace Planted;
+
+internal sealed class Small;
+
+internal sealed class Node(Node? next, long value)
+{
+    public readonly Node? Next = next;
+    public readonly long Value = value;
+}
+
+internal sealed class Pair<TFirst, TSecond>(TFirst first, TSecond second)
+{
+    public readonly TFirst First = first;
+    public readonly TSecond Second = second;
+
+    internal sealed class Inner;
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct Point
+{
+    public int X, Y, Z;
+}
+
+internal enum Colour : byte
+{
+    Red,
+}
+
+/// <summary>
+/// Keeps objects in every generation and says how many: "PLANTED COUNT TYPE" for each type, then "READY PID". Ends when
+/// its input does. An argument is how many thousand more objects to keep.
+/// </summary>
+internal static class Program
+{
+    private const int Many = 5000, Some = 700, Few = 30;
+    private static readonly List<object> Kept = [];
+    private static readonly SortedDictionary<string, int> Counts = new(StringComparer.Ordinal);
+
+    private static void Plant(int count, Func<int, object> make)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            object made = make(i);
+            string name = made.GetType().ToString();
+            Counts[name] = Counts.GetValueOrDefault(name) + 1;
+            Kept.Add(made);
+        }
+    }
+
+    /// <summary>Objects that die at once: free memory between others.</summary>
+    private static void Litter(int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            Plant(1, n => new Node(null, n));
+            GC.KeepAlive(new byte[100 + i % 900]);
+        }
+    }
+
+    private static void PlantOld()
+    {
+        Plant(Many, _ => new Small());
+        Plant(Many, i => new Node(null, i));
+        Plant(Some, i => new Pair<string, int>("text", i));
+        Plant(Some, i => new Pair<Point, Pair<string, int>.Inner?>(default, null));
+        Plant(Few, i => new Point[i]);
+        Plant(Few, i => new Point[2, i]);
+        Plant(Few, i => new Point[i][]);
+        Plant(Few, i => (object)Colour.Red);
+        Plant(Few, i => new Pair<string, int>.Inner());
+        Litter(Some);
+        Plant(Few, i => new ushort[50_000 + i]); /* large objects */
+        Plant(Few, i => new Point?[10_000 + i]);
+        Plant(Few, i => GC.AllocateUninitializedArray<sbyte>(100 + i, pinned: true));
+    }
+
+    private static void PlantYoung()
+    {
+        Plant(Some, i => new Pair<int, int>(i, i));
+        Plant(Some, i => new Pair<long, byte>(i, 0));
+    }
+
+    private static void Main(string[] arguments)
+    {
+        int more = arguments.Length > 0 ? int.Parse(arguments[0]) * 1000 : 0;
+        Kept.Capacity = 20_000 + more;
+        PlantOld();
+        for (int i = 0; i < more; i++)
+            Kept.Add(i % 4 == 0 ? new byte[i % 200] : i % 4 == 1 ? new Small() : i % 4 == 2 ? new Node(null, i) : new string('x', i % 90));
+        GC.Collect();
+        GC.Collect();
+        PlantYoung();
+        GC.Collect(0);
+        Parallel.For(0, 8, _ => GC.KeepAlive(new byte[100]));
+        Plant(Few, i => new Pair<short, char>(1, 'a'));
+        foreach ((string name, int count) in Counts)
+            Console.WriteLine($"PLANTED {count} {name}");
+        Console.WriteLine($"READY {Environment.ProcessId}");
+        Console.Out.Flush();
+        while (Console.ReadLine() is not null)
+        {
+        }
+        GC.KeepAlive(Kept);
+    }
+}

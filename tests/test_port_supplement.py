@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""The supplements of arm64 are what scripts/port-supplement makes of those of x86-64, and it guesses nothing."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parent.parent / "scripts/port-supplement"
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("port_supplement", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("port_supplement", loader))
+    loader.exec_module(module)
+    return module
+
+
+class PortSupplement(unittest.TestCase):
+    def test_files(self):
+        result = subprocess.run([SCRIPT, "--check"], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stdout + result.stderr), (0, ""))
+
+    def test_fields_move_as_their_neighbours(self):
+        port = load()
+        before = {"!": 64, "A": 0, "B": [16, "uint32"], "Gone": 20, "C": 32, "D": 48}
+        after = {"!": 80, "A": 0, "B": [24, "uint32"], "C": 40, "D": 64}
+        self.assertEqual(port.distance_between("T.x", 24, before, after), 8)
+        self.assertEqual(port.distance_between("T.x", 56, before, after), 16)
+        for unknown in (8, 40):  # between fields that move differently
+            with self.assertRaises(SystemExit):
+                port.distance_between("T.x", unknown, before, after)
+        with self.assertRaises(SystemExit):  # in front of all fields
+            port.distance_between("T.x", 8, {"C": 32}, {"C": 32})
+
+    def test_a_type_without_a_reason(self):
+        port = load()
+        self.assertEqual(port.ported_fields("Thread", {"x": [4, "uint32"]}, {"Thread": {"a": 0, "b": 8}},
+                                            {"Thread": {"a": 0, "b": 8}}), {"x": [4, "uint32"]})
+        with self.assertRaises(SystemExit):
+            port.ported_fields("Unknown", {"x": 8}, {}, {})
+
+
+if __name__ == "__main__":
+    unittest.main()
