@@ -101,6 +101,18 @@ bool thread_read_blocking(struct reader *reader, uint64_t address, struct thread
     return true;
 }
 
+/*
+ * A list that came back to the Thread of `marked` has a cycle of as many Threads as were read since: leaves each Thread
+ * once.
+ */
+static void cut_cycle(struct thread_list *list, size_t marked)
+{
+    size_t length = list->count - marked, first = length;
+    while (first < list->count && list->items[first].address != list->items[first - length].address)
+        first++;
+    list->count = first;
+}
+
 bool thread_list_read(struct reader *reader, struct thread_list *ret)
 {
     uint64_t store = read_pointer(reader, reader->layout->globals[G_ThreadStore]);
@@ -108,12 +120,20 @@ bool thread_list_read(struct reader *reader, struct thread_list *ret)
     uint64_t offset = reader->layout->schema < DIRECT_SINCE ? reader->layout->fields[F_Thread_LinkNext].offset : 0;
     uint64_t link = store ? read_field(reader, store, F_ThreadStore_FirstThreadLink) : 0;
     struct thread_data thread;
+    size_t marked = 0;
     *ret = (struct thread_list){0};
     while (link && reader_step(reader, "threads") && thread_read(reader, link - offset, &thread)) {
+        if (ret->count && ret->items[marked].address == thread.address) {
+            cut_cycle(ret, marked);
+            reader_fail(reader, CDACQ_ERR_CORRUPT, thread.address, "the list of threads comes back to this Thread");
+            break;
+        }
         if (ret->count == RUNTIME_THREADS_MAX || !thread_list_append(ret, thread)) {
             reader_fail(reader, CDACQ_ERR_NOMEM, link, "threads");
             break;
         }
+        if (!(ret->count & (ret->count - 1))) /* a later Thread, at ever longer distances (Brent) */
+            marked = ret->count - 1;
         link = read_field(reader, link - offset, F_Thread_LinkNext);
     }
     return !reader_failed(reader);

@@ -88,7 +88,8 @@ bool thread_read(struct reader *reader, uint64_t address, struct thread_data *re
 
 /*
  * GetThreadStoreData and the list that begins there: every Thread, in the runtime's order. False, and the reader fails,
- * when the list cannot be read to its end; the Threads before are listed. The caller frees *ret in either case.
+ * when the list cannot be read to its end or has a cycle; the Threads before are listed, each once. The caller frees
+ * *ret in either case.
  */
 bool thread_list_read(struct reader *reader, struct thread_list *ret);
 

@@ -54,15 +54,10 @@ static bool list_threads(struct reader *reader, struct gc_problems *problems, st
 static bool add_threads(struct reader *reader, struct gc_problems *problems, struct gc_holes *holes)
 {
     struct thread_list threads;
-    uint64_t marked = 0;
     bool good = list_threads(reader, problems, &threads);
     for (size_t i = 0; i < threads.count && good; i++) {
         char prefix[80];
         uint64_t thread = threads.items[i].address;
-        if (!(i & (i - 1))) /* remembers the thread at 0, 1, 2, 4 and so on: meeting it again shows a cycle */
-            marked = thread;
-        else if (thread == marked)
-            break;
         add_thread(reader, thread, holes);
         snprintf(prefix, sizeof prefix, "the allocation context of the Thread at 0x%" PRIx64, thread);
         good = gc_problem_of_reader(problems, reader, prefix);

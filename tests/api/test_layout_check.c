@@ -337,6 +337,8 @@ START_TEST(the_list_of_threads)
     mock_publish(mock, NULL);
     ask(&process, true, text, sizeof text);
     assert_said(text, "Thread or ThreadStore");
+    if (_i % LIST_CASES == CYCLE)
+        assert_said(text, "comes back to this Thread");
     mock_destroy(mock);
 }
 END_TEST
