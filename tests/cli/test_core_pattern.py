@@ -215,9 +215,11 @@ def stop(pid):
 
 def read_memory(pid):
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        begin = int(maps.readline().split("-")[0], 16)
+        begin = maps.readline().split("-")[0]
+    if not begin:
+        raise ProcessLookupError("it has ended")
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as file:
-        os.pread(file.fileno(), 1, begin)
+        os.pread(file.fileno(), 1, int(begin, 16))
 
 
 def open_files(pid):
@@ -269,6 +271,8 @@ def attack(uid, *targets):
                         way(target)
                         os.write(writing, f"{target} {way.__name__}\n".encode())
             os.write(writing, b"done\n")
+        except Exception as error:
+            os.write(writing, f"{error!r}\n".encode())
         finally:
             os._exit(0)
     os.close(writing)
