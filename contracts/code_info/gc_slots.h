@@ -20,8 +20,9 @@ enum gc_slot_base {
 
 struct gc_slot {
     int32_t offset;
-    uint8_t base;   /* enum gc_slot_base */
-    uint8_t number; /* of a register, as DWARF counts them */
+    uint8_t base;     /* enum gc_slot_base */
+    uint8_t number;   /* of a register, as DWARF counts them */
+    bool is_interior; /* it refers to something within an object, or to something else */
 };
 
 DEFINE_VECTOR(gc_slots, struct gc_slot);
@@ -36,5 +37,9 @@ enum { GC_SLOTS_MAX = 4096 }; /* of a method */
  */
 bool gc_slots_read(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
                    struct gc_slots *ret);
+
+/* The same with interior pointers: all that the collector reads. */
+bool gc_slots_read_all(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
+                       struct gc_slots *ret);
 
 #endif

@@ -17,10 +17,12 @@ enum dac_var {
     VAR_MAX_GEN,
     VAR_EPHEMERAL_HEAP_SEGMENT = 10,
     VAR_ALLOC_ALLOCATED = 15,
+    VAR_FINALIZE_QUEUE = 18,
     VAR_N_HEAPS = 22,
     VAR_G_HEAPS,
     VAR_GC_STRUCTURES_INVALID_CNT,
-    VAR_GC_HEAP_FIELD_OFFSETS = 30,
+    VAR_HANDLE_TABLE_MAP = 29,
+    VAR_GC_HEAP_FIELD_OFFSETS,
     VAR_GENERATION_FIELD_OFFSETS,
 };
 
@@ -30,6 +32,7 @@ enum dac_var {
 enum {
     HEAP_ALLOC_ALLOCATED,
     HEAP_EPHEMERAL_HEAP_SEGMENT,
+    HEAP_FINALIZE_QUEUE,
     HEAP_GENERATION_TABLE = 18,
     GENERATION_ALLOCATION_CONTEXT = 0,
     GENERATION_START_SEGMENT,
@@ -39,6 +42,7 @@ enum {
 /* The offsets of the fields of a heap of server GC. */
 struct heap_fields {
     uint32_t alloc_allocated, ephemeral_segment, generation_table;
+    uint32_t finalize_queue; /* GC_NO_FIELD: not described */
 };
 
 /* Where the heaps are. */
@@ -46,6 +50,7 @@ struct heaps_place {
     bool is_server;
     uint64_t count, heaps;                                         /* of server GC: addresses of variables */
     uint64_t generation_table, ephemeral_segment, alloc_allocated; /* of workstation GC */
+    uint64_t finalize_queue;                                       /* likewise; 0: not described */
     uint64_t invalid_count;                                        /* address of the variable */
     struct heap_fields fields;
 };
@@ -90,6 +95,21 @@ static struct gc_segment_fields dac_segment_fields(unsigned pointer)
                                       .next = 6 * pointer};
 }
 
+/* So is that of the handle tables, but for what depends on the number of kinds of handles. */
+static struct gc_handle_fields dac_handle_fields(unsigned pointer)
+{
+    uint32_t blocks = (HANDLE_SEGMENT_SIZE - HANDLE_HEADER_SIZE) / (HANDLES_PER_BLOCK * pointer);
+    uint32_t allocation = blocks * (uint32_t)sizeof(uint32_t);             /* after rgGeneration */
+    uint32_t types = allocation + blocks + blocks * HANDLES_PER_BLOCK / 8; /* after rgAllocation and rgFreeMask */
+    return (struct gc_handle_fields){.next_map = pointer,
+                                     .segment_list = GC_NO_FIELD,
+                                     .allocation = allocation,
+                                     .user_data = types + blocks,
+                                     .tail = types + 3 * blocks,
+                                     .next_segment = GC_NO_FIELD,
+                                     .values = HANDLE_HEADER_SIZE};
+}
+
 static void read_dac_generation(struct reader *reader, uint64_t vars, struct gc *gc)
 {
     uint64_t size = read_var(reader, vars, VAR_GENERATION_SIZE);
@@ -123,6 +143,8 @@ static void read_dac_vars(struct reader *reader, struct gc *gc, struct heaps_pla
     if (!reader_failed(reader) && read_u8(reader, vars) != DAC_VARS_MAJOR && !reader_failed(reader))
         reader_fail(reader, CDACQ_ERR_CONTRACT, vars, "the major version of GcDacVars");
     gc->segment = dac_segment_fields(reader->pointer_size);
+    gc->handle = dac_handle_fields(reader->pointer_size);
+    gc->handle_table_map = read_var(reader, vars, VAR_HANDLE_TABLE_MAP);
     read_dac_generation(reader, vars, gc);
     ret->heaps = read_var(reader, vars, VAR_G_HEAPS);
     ret->count = read_var(reader, vars, VAR_N_HEAPS);
@@ -132,6 +154,7 @@ static void read_dac_vars(struct reader *reader, struct gc *gc, struct heaps_pla
         ret->generation_table = read_var(reader, vars, VAR_GENERATION_TABLE);
         ret->ephemeral_segment = read_var(reader, vars, VAR_EPHEMERAL_HEAP_SEGMENT);
         ret->alloc_allocated = read_var(reader, vars, VAR_ALLOC_ALLOCATED);
+        ret->finalize_queue = read_var(reader, vars, VAR_FINALIZE_QUEUE);
         return;
     }
     uint64_t offsets = read_var(reader, vars, VAR_GC_HEAP_FIELD_OFFSETS);
@@ -143,7 +166,11 @@ static void read_dac_vars(struct reader *reader, struct gc *gc, struct heaps_pla
             read_offset(reader, offsets, HEAP_EPHEMERAL_HEAP_SEGMENT, HEAP_FIELD_MAX, "gc_heap.ephemeral_heap_segment"),
         .generation_table =
             read_offset(reader, offsets, HEAP_GENERATION_TABLE, HEAP_FIELD_MAX, "gc_heap.generation_table"),
+        .finalize_queue = GC_NO_FIELD,
     };
+    if (read_u32(reader, offsets + 4 * HEAP_FINALIZE_QUEUE) != GC_NO_FIELD)
+        ret->fields.finalize_queue =
+            read_offset(reader, offsets, HEAP_FINALIZE_QUEUE, HEAP_FIELD_MAX, "gc_heap.finalize_queue");
 }
 
 /* ---- What .NET 11 publishes ---- */
@@ -159,6 +186,31 @@ static uint64_t global_of(struct reader *reader, enum layout_global global, cons
     if (!reader->layout->global_present[global])
         reader_fail(reader, CDACQ_ERR_FIELD, 0, need);
     return reader->layout->globals[global];
+}
+
+/* Where handles are; left out if that is not described. */
+static void read_handle_fields(const struct layout *layout, struct gc *gc)
+{
+    static const enum layout_field needed[] = {
+        F_HandleTableMap_BucketsPtr, F_HandleTableMap_Next,      F_HandleTableBucket_Table,
+        F_HandleTable_SegmentList,   F_TableSegment_NextSegment, F_TableSegment_RgAllocation,
+        F_TableSegment_RgUserData,   F_TableSegment_RgTail,      F_TableSegment_RgValue};
+    uint32_t offsets[ARRAY_SIZE(needed)];
+    for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
+        if (!layout->fields[needed[i]].present)
+            return;
+        offsets[i] = layout->fields[needed[i]].offset;
+    }
+    gc->handle = (struct gc_handle_fields){.buckets = offsets[0],
+                                           .next_map = offsets[1],
+                                           .table = offsets[2],
+                                           .segment_list = offsets[3],
+                                           .next_segment = offsets[4],
+                                           .allocation = offsets[5],
+                                           .user_data = offsets[6],
+                                           .tail = offsets[7],
+                                           .values = offsets[8]};
+    gc->handle_table_map = layout->global_present[G_HandleTableMap] ? layout->globals[G_HandleTableMap] : 0;
 }
 
 static void read_published(struct reader *reader, struct gc *gc, struct heaps_place *ret)
@@ -186,6 +238,8 @@ static void read_published(struct reader *reader, struct gc *gc, struct heaps_pl
           (gc->generation.size > GENERATION_SIZE_MIN && gc->generation.size < GENERATION_SIZE_MAX) ||
               reader_failed(reader),
           0, "Generation: size");
+    read_handle_fields(layout, gc);
+    gc->fill_pointers = layout->fields[F_CFinalize_FillPointers].offset;
     ret->invalid_count = layout->global_present[G_StructureInvalidCount] ? layout->globals[G_StructureInvalidCount] : 0;
     ret->is_server = layout->global_present[G_Heaps];
     if (ret->is_server) {
@@ -195,24 +249,33 @@ static void read_published(struct reader *reader, struct gc *gc, struct heaps_pl
             .alloc_allocated = offset_of(reader, F_GCHeap_AllocAllocated),
             .ephemeral_segment = offset_of(reader, F_GCHeap_EphemeralHeapSegment),
             .generation_table = offset_of(reader, F_GCHeap_GenerationTable),
+            .finalize_queue = has_field(reader, F_GCHeap_FinalizeQueue) && has_field(reader, F_CFinalize_FillPointers)
+                                  ? layout->fields[F_GCHeap_FinalizeQueue].offset
+                                  : GC_NO_FIELD,
         };
         return;
     }
     ret->generation_table = global_of(reader, G_GCHeapGenerationTable, "GCHeapGenerationTable");
     ret->ephemeral_segment = global_of(reader, G_GCHeapEphemeralHeapSegment, "GCHeapEphemeralHeapSegment");
     ret->alloc_allocated = global_of(reader, G_GCHeapAllocAllocated, "GCHeapAllocAllocated");
+    if (layout->global_present[G_GCHeapFinalizeQueue] && has_field(reader, F_CFinalize_FillPointers))
+        ret->finalize_queue = layout->globals[G_GCHeapFinalizeQueue];
 }
 
 /* ---- Heaps ---- */
 
 static void add_heap(struct reader *reader, struct gc *gc, uint64_t generation_table, uint64_t ephemeral_segment,
-                     uint64_t alloc_allocated)
+                     uint64_t alloc_allocated, uint64_t finalize_queue)
 {
     struct gc_heap heap = {
         .generation_table = generation_table,
         .ephemeral_segment = read_pointer(reader, ephemeral_segment),
         .alloc_allocated = read_pointer(reader, alloc_allocated),
     };
+    if (finalize_queue && !reader_failed(reader)) {
+        heap.finalize_queue = read_pointer(reader, finalize_queue);
+        reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)); /* the objects can be read without it */
+    }
     check(reader, generation_table != 0 || reader_failed(reader), 0, "generation_table");
     if (!reader_failed(reader) && !gc_heaps_append(&gc->heaps, heap))
         reader_fail(reader, CDACQ_ERR_NOMEM, 0, "heaps");
@@ -221,7 +284,8 @@ static void add_heap(struct reader *reader, struct gc *gc, uint64_t generation_t
 static void read_heaps(struct reader *reader, const struct heaps_place *place, struct gc *gc)
 {
     if (!place->is_server) {
-        add_heap(reader, gc, place->generation_table, place->ephemeral_segment, place->alloc_allocated);
+        add_heap(reader, gc, place->generation_table, place->ephemeral_segment, place->alloc_allocated,
+                 place->finalize_queue);
         return;
     }
     uint32_t count = read_u32(reader, place->count);
@@ -231,7 +295,8 @@ static void read_heaps(struct reader *reader, const struct heaps_place *place, s
         uint64_t heap = read_pointer(reader, heaps + (uint64_t)i * reader->pointer_size);
         check(reader, heap != 0 || reader_failed(reader), heaps, "Heaps");
         add_heap(reader, gc, heap + place->fields.generation_table, heap + place->fields.ephemeral_segment,
-                 heap + place->fields.alloc_allocated);
+                 heap + place->fields.alloc_allocated,
+                 place->fields.finalize_queue == GC_NO_FIELD ? 0 : heap + place->fields.finalize_queue);
     }
 }
 

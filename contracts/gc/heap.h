@@ -15,6 +15,9 @@
 
 enum { GC_HEAP_MAX = 1024 }; /* of server GC: no more processors are supported */
 
+/* Of the handle tables, on every architecture. */
+enum { HANDLE_SEGMENT_SIZE = 64 * 1024, HANDLE_HEADER_SIZE = 4096, HANDLES_PER_BLOCK = 64 };
+
 #define GC_NO_FIELD UINT32_MAX
 
 /* Offsets of fields; GC_NO_FIELD: there is none. */
@@ -27,11 +30,22 @@ struct gc_generation_fields {
     uint32_t allocation_context, start_segment, allocation_start;
 };
 
+struct gc_handle_fields {
+    uint32_t buckets, next_map; /* of HandleTableMap */
+    uint32_t table;             /* of HandleTableBucket */
+    uint32_t segment_list;      /* of HandleTable; GC_NO_FIELD: it follows from the number of kinds */
+    uint32_t allocation;        /* of TableSegment, as the rest */
+    uint32_t user_data, tail;
+    uint32_t next_segment; /* GC_NO_FIELD: likewise */
+    uint32_t values;
+};
+
 /* A heap: addresses in the target. */
 struct gc_heap {
     uint64_t generation_table;
     uint64_t ephemeral_segment; /* in which objects are allocated */
     uint64_t alloc_allocated;   /* the end of its objects */
+    uint64_t finalize_queue;    /* a CFinalize; 0: not described */
 };
 
 DEFINE_VECTOR(gc_heaps, struct gc_heap);
@@ -40,6 +54,9 @@ struct gc {
     struct gc_heaps heaps;
     struct gc_segment_fields segment;
     struct gc_generation_fields generation;
+    struct gc_handle_fields handle;
+    uint64_t handle_table_map; /* the first; 0: not described */
+    uint32_t fill_pointers;    /* offset in a CFinalize */
     bool is_server;
     bool has_regions;
     bool is_under_way; /* its structures are inconsistent at this moment */

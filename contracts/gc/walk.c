@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "contracts/gc/heap_memory.h"
 #include "contracts/type_system/method_table_flags.h"
 #include "util/binary_search.h"
 #include "util/hash_table.h"
@@ -10,11 +11,8 @@
 enum {
     RECENT_BITS = 12, /* most objects are of few types */
     RECENT_TYPES = 1 << RECENT_BITS,
-    AHEAD = 1024,            /* bytes after an object, which are fetched while its size is found */
-    TYPE_MAX = 1 << 22,      /* MethodTables */
-    FIRST_BLOCK = 4096,      /* bytes that are read at a time of a running process, and, where objects are */
-    LAST_BLOCK = 256 * 1024, /* small, in the end */
-    WALKED_FOR_A_UNIT = 256, /* bytes */
+    AHEAD = 1024,       /* bytes after an object, which are fetched while its size is found */
+    TYPE_MAX = 1 << 22, /* MethodTables */
 };
 
 #define BASE_SIZE_MAX UINT32_C(0x7fffffff)
@@ -32,15 +30,6 @@ static uint64_t type_key(const struct type_size *type)
 
 DEFINE_HASH_TABLE(type_sizes, struct type_size, uint64_t, type_key, hash_u64, equal_u64);
 
-/* Bytes of the target from `address` on. */
-struct block {
-    uint64_t address;
-    const uint8_t *bytes;
-    size_t size;
-    uint8_t *buffer; /* of a running process */
-    size_t next_size;
-};
-
 struct walker {
     struct reader *reader;
     const struct gc_segments *segments;
@@ -50,7 +39,7 @@ struct walker {
     uint64_t unmask; /* bits of an object's first word that are no part of the address */
     struct type_sizes types;
     struct type_size recent[RECENT_TYPES];
-    struct block block;
+    struct heap_block block;
     bool stopped;
 };
 
@@ -102,43 +91,13 @@ static inline struct type_size find_type(struct walker *walker, uint64_t method_
 
 /* ---- Memory ---- */
 
-/* Reads the block that begins at `address`, of at most `max` bytes. Its size is 0 if no byte is there. */
-static void read_block(struct walker *walker, uint64_t address, uint64_t max)
-{
-    struct block *block = &walker->block;
-    struct reader *reader = walker->reader;
-    const struct target_ops *ops = reader->target->ops;
-    bool follows = address >= block->address && address - block->address <= block->size;
-    block->address = address;
-    if (!ops->peek || reader->target->recording) {
-        block->bytes = reader_try_run(reader, address, (size_t)MIN(max, (uint64_t)SIZE_MAX), &block->size);
-        block->size = block->bytes ? block->size : 0;
-    } else {
-        block->next_size = follows ? MIN(2 * block->next_size, (size_t)LAST_BLOCK) : FIRST_BLOCK;
-        block->bytes = block->buffer;
-        block->size = ops->peek(reader->target, address, block->buffer, (size_t)MIN(max, (uint64_t)block->next_size));
-    }
-    reader_charge(reader, (uint32_t)MIN(block->size / WALKED_FOR_A_UNIT + 1, (size_t)UINT32_MAX));
-    reader_step(reader, "objects of the heap");
-}
-
-/* Whether `size` bytes from `address` on are in the block, which is read anew for it if they are not. */
-static inline bool have(struct walker *walker, uint64_t address, uint64_t end, size_t size)
-{
-    struct block *block = &walker->block;
-    if (LIKELY(address - block->address < block->size && block->size - (size_t)(address - block->address) >= size))
-        return true;
-    read_block(walker, address, end - address);
-    return block->size >= size;
-}
-
 /* An object's first word and its count of elements. False, and the reader fails, if they are missing. */
 static inline bool read_header(struct walker *walker, uint64_t address, uint64_t end, uint64_t *ret_word,
                                uint32_t *ret_count)
 {
     struct reader *reader = walker->reader;
     unsigned pointer = reader->pointer_size;
-    if (LIKELY(have(walker, address, end, 2 * (size_t)pointer))) {
+    if (LIKELY(heap_block_have(reader, &walker->block, address, end, 2 * (size_t)pointer))) {
         const uint8_t *bytes = walker->block.bytes + (address - walker->block.address);
         __builtin_prefetch((const void *)((uintptr_t)bytes + AHEAD));
         *ret_word = pointer == 8 ? load_u64(bytes, reader->big_endian) : load_u32(bytes, reader->big_endian);
@@ -237,7 +196,7 @@ static bool walk_segment(struct walker *walker, const struct gc_segment *segment
 bool gc_walk(struct reader *reader, const struct gc_segments *segments, const struct gc_holes *holes,
              struct gc_problems *problems, const struct gc_visitor *visitor)
 {
-    struct walker *walker = calloc(1, sizeof *walker + LAST_BLOCK);
+    struct walker *walker = calloc(1, sizeof *walker + HEAP_BLOCK_LAST);
     if (!walker) {
         reader_fail(reader, CDACQ_ERR_NOMEM, 0, "the walk of the heap");
         return false;

@@ -10,6 +10,8 @@
 enum {
     FIELD_TOKEN_MASK = 0xffffff,
     FIELD_IS_STATIC = 1 << 24,
+    FIELD_IS_THREAD_STATIC = 1 << 25,
+    FIELD_IS_IN_IMAGE = 1 << 26,
     FIELD_OFFSET_MASK = 0x7ffffff,
     FIELD_OFFSET_BITS = 27,
     FIELD_OFFSET_LAST = FIELD_OFFSET_MASK - 6, /* greater ones are marks, as of fields that edit-and-continue added */
@@ -68,7 +70,9 @@ static bool read_desc(struct reader *reader, uint64_t method_table, uint64_t des
                                  .token = metadata_token(METADATA_FIELD, first & FIELD_TOKEN_MASK),
                                  .offset = second & FIELD_OFFSET_MASK,
                                  .element = (uint8_t)(second >> FIELD_OFFSET_BITS),
-                                 .is_static = first & FIELD_IS_STATIC};
+                                 .is_static = first & FIELD_IS_STATIC,
+                                 .is_thread_static = first & FIELD_IS_THREAD_STATIC,
+                                 .is_in_image = first & FIELD_IS_IN_IMAGE};
     return !reader_failed(reader);
 }
 
@@ -104,8 +108,9 @@ static enum cdacq_status count_rows(struct module_cache *cache, const struct met
     return status;
 }
 
-/* Appends the instance fields that a type itself declares, in the order of the metadata. */
-static bool append_declared(struct module_cache *cache, uint64_t method_table, struct object_fields *ret)
+/* Appends the instance or the static fields that a type itself declares, in the order of the metadata. */
+static bool append_declared(struct module_cache *cache, uint64_t method_table, bool of_statics,
+                            struct object_fields *ret)
 {
     struct reader *reader = cache->reader;
     const struct metadata *metadata;
@@ -123,7 +128,7 @@ static bool append_declared(struct module_cache *cache, uint64_t method_table, s
         uint32_t rid = metadata_rid(field.token);
         if (rid < begin || rid >= end)
             return reader_fail(reader, CDACQ_ERR_CORRUPT, desc, "FieldDesc.DWord1");
-        if (!field.is_static && field.offset <= FIELD_OFFSET_LAST && !object_fields_append(ret, field))
+        if (field.is_static == of_statics && field.offset <= FIELD_OFFSET_LAST && !object_fields_append(ret, field))
             return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "the fields of a type");
         if (ret->count > FIELD_COUNT_MAX)
             return reader_fail(reader, CDACQ_ERR_CORRUPT, method_table, "the fields of a type");
@@ -146,9 +151,16 @@ bool object_fields_read(struct module_cache *cache, uint64_t method_table, struc
         types[count++] = method_table;
     }
     while (count && !reader_failed(reader))
-        if (!append_declared(cache, types[--count], ret))
+        if (!append_declared(cache, types[--count], false, ret))
             return false;
     return !reader_failed(reader);
+}
+
+bool object_statics_read(struct module_cache *cache, uint64_t method_table, struct object_fields *ret)
+{
+    if (cache->aot || !has_field(cache->reader, F_FieldDesc_DWord1) || !has_field(cache->reader, F_FieldDesc_DWord2))
+        return field_missing(cache->reader, F_FieldDesc_DWord1);
+    return append_declared(cache, method_table, true, ret);
 }
 
 bool object_field_name(struct module_cache *cache, const struct object_field *field, struct text *ret)

@@ -18,6 +18,8 @@ struct object_field {
     uint32_t offset; /* of an instance field, from the first field of the object */
     uint8_t element; /* enum element_type; ELEMENT_CLASS for every reference */
     bool is_static;  /* its place depends on the runtime's version, and is not found here */
+    bool is_thread_static;
+    bool is_in_image; /* static data of the image (RVA) */
 };
 
 /*
@@ -37,6 +39,9 @@ DEFINE_VECTOR(object_fields, struct object_field);
  * or memory has run out.
  */
 bool object_fields_read(struct module_cache *cache, uint64_t method_table, struct object_fields *ret);
+
+/* Appends the static fields that a type itself declares. False likewise. */
+bool object_statics_read(struct module_cache *cache, uint64_t method_table, struct object_fields *ret);
 
 /* Appends the name of a field as its metadata has it, escaped. False: it cannot be read. */
 bool object_field_name(struct module_cache *cache, const struct object_field *field, struct text *ret);

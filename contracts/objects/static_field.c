@@ -24,19 +24,23 @@ static uint64_t find_base(struct reader *reader, uint64_t method_table, bool of_
     return statics ? statics | STATICS_NOT_INITIALIZED : 0;
 }
 
-bool static_field_find(struct module_cache *cache, uint64_t method_table, const char *name, struct static_field *ret)
+bool static_field_place(struct reader *reader, const struct object_field *field, struct static_field *ret)
 {
-    struct reader *reader = cache->reader;
-    struct object_field field;
-    if (!object_field_declared(cache, method_table, name, &field) || !field.is_static)
-        return false;
-    uint64_t base = find_base(reader, method_table, field.element == ELEMENT_CLASS);
+    bool is_reference = field->element == ELEMENT_CLASS || field->element == ELEMENT_VALUETYPE; /* to a box */
+    uint64_t base = find_base(reader, field->owner, is_reference);
     if (reader_failed(reader) || !(base & ~(uint64_t)STATICS_NOT_INITIALIZED))
         return false;
-    *ret = (struct static_field){.address = (base & ~(uint64_t)STATICS_NOT_INITIALIZED) + field.offset,
-                                 .element = field.element,
+    *ret = (struct static_field){.address = (base & ~(uint64_t)STATICS_NOT_INITIALIZED) + field->offset,
+                                 .element = field->element,
                                  .is_initialized = !(base & STATICS_NOT_INITIALIZED)};
     return true;
+}
+
+bool static_field_find(struct module_cache *cache, uint64_t method_table, const char *name, struct static_field *ret)
+{
+    struct object_field field;
+    return object_field_declared(cache, method_table, name, &field) && field.is_static &&
+           static_field_place(cache->reader, &field, ret);
 }
 
 bool static_reference(struct module_cache *cache, uint64_t method_table, const char *name, uint64_t *ret)

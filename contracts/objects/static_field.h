@@ -7,7 +7,7 @@
 #ifndef CDACQ_CONTRACTS_OBJECTS_STATIC_FIELD_H
 #define CDACQ_CONTRACTS_OBJECTS_STATIC_FIELD_H
 
-#include "contracts/module_cache.h"
+#include "contracts/objects/field.h"
 
 struct static_field {
     uint64_t address;
@@ -20,6 +20,9 @@ struct static_field {
  * fails, as it does where the runtime does not describe such fields.
  */
 bool static_field_find(struct module_cache *cache, uint64_t method_table, const char *name, struct static_field *ret);
+
+/* The same for a field that is known to be one of `method_table`, no thread static. */
+bool static_field_place(struct reader *reader, const struct object_field *field, struct static_field *ret);
 
 /* The value of a static reference, 0 if it is null. False likewise. */
 bool static_reference(struct module_cache *cache, uint64_t method_table, const char *name, uint64_t *ret);

@@ -4,6 +4,7 @@
 #include "contracts/type_system/core_type.h"
 #include "contracts/type_system/method_table_flags.h"
 #include "contracts/type_system/type_handle.h"
+#include "contracts/type_system/type_table.h"
 #include "formats/metadata_members.h"
 #include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
@@ -12,11 +13,6 @@ enum {
     SIGNATURE_FIELD = 0x06, /* II.23.2.4 */
     DEPTH_MAX = 16,         /* types within types that are compared */
     MODULES_MAX = 16,       /* whose tables may have an instance */
-    /* A table is an array: its length, two words of its own, then the chains; bit 0 ends a chain. */
-    BUCKETS_BEGIN = 3,
-    BUCKETS_MAX = 1 << 24,
-    CHAIN_END = 1,
-    ENTRY_TAG = 1, /* of a type in an entry */
 };
 
 /* What the signature of a field is read with. */
@@ -205,24 +201,17 @@ static uint64_t search_table(const struct field_scope *scope, uint64_t module, u
                              const struct signature *type)
 {
     struct reader *reader = scope->cache->reader;
-    uint64_t table = read_optional(reader, module, F_Module_AvailableTypeParams);
-    uint64_t buckets = read_optional(reader, table, F_EETypeHashTable_Buckets);
-    uint64_t count = buckets ? read_pointer(reader, buckets) : 0;
-    uint64_t defined_by = definition ? read_field(reader, definition, F_MethodTable_Module) : 0;
-    if (count > BUCKETS_MAX)
+    struct type_table_position position;
+    uint64_t defined_by = definition ? read_field(reader, definition, F_MethodTable_Module) : 0, handle;
+    if (!type_table_begin(reader, module, &position))
         return 0;
-    for (uint64_t i = 0; i < count && reader_step(reader, "types that a module has loaded"); i++) {
-        uint64_t entry = read_pointer(reader, buckets + (BUCKETS_BEGIN + i) * reader->pointer_size);
-        while (entry && !(entry & CHAIN_END) && reader_step(reader, "types that a module has loaded")) {
-            uint64_t handle = read_field(reader, entry, F_EETypeHashTable_VolatileEntryValue) & ~(uint64_t)ENTRY_TAG;
-            struct signature copy = *type;
-            if (handle && !(handle & TYPE_DESC_TAG) &&
-                (!defined_by || read_field(reader, handle, F_MethodTable_Module) == defined_by) &&
-                matches(scope, handle, &copy, 0))
-                return handle;
-            reader_recover(reader, FAILURE_BUT_FUEL); /* of this entry alone */
-            entry = read_field(reader, entry, F_EETypeHashTable_VolatileEntryNextEntry);
-        }
+    while (type_table_next(reader, &position, &handle)) {
+        struct signature copy = *type;
+        if (handle && !(handle & TYPE_DESC_TAG) &&
+            (!defined_by || read_field(reader, handle, F_MethodTable_Module) == defined_by) &&
+            matches(scope, handle, &copy, 0))
+            return handle;
+        reader_recover(reader, FAILURE_BUT_FUEL); /* of this entry alone */
     }
     return 0;
 }

@@ -20,6 +20,8 @@ enum {
     MT_VALUE = 0x40000,      /* a struct, an enum or a primitive type */
 };
 
-#define MT_HAS_COMPONENT_SIZE UINT32_C(0x80000000)
+#define MT_HAS_COMPONENT_SIZE  UINT32_C(0x80000000)
+#define MT_CONTAINS_REFERENCES UINT32_C(0x1000000) /* a GCDesc is in front of it */
+#define MT_COLLECTIBLE         UINT32_C(0x200000)
 
 #endif

@@ -620,6 +620,28 @@ def heaps():
                 for _ in range(1 + 2 * seed))
 
 
+def roots():
+    """For fuzz_gc_roots: the kind of GC, then words to overwrite: in its structures, in the handles, or anywhere."""
+    for kind in range(8):
+        yield f"nothing-{kind}", bytes([kind])
+        for seed in range(6):
+            chance = random.Random(seed << 3 | kind)
+            first, count = ((0, 1 << 8), (0x6000, 1 << 9), (0, 1 << 15))[seed % 3]
+            yield f"words-{kind}-{seed}", bytes([kind]) + b"".join(
+                struct.pack("<HBH", first + chance.randrange(count), chance.randrange(4), chance.randrange(1 << chance.choice((3, 8, 13, 16))))
+                for _ in range(1 + 2 * seed))
+
+
+def graphs():
+    """For fuzz_dominators: the number of nodes, then edges."""
+    yield "nothing", b""
+    for seed in range(24):
+        chance = random.Random(seed)
+        count = 1 + chance.randrange(60)
+        chain = bytes(value for node in range(count) for value in (node, node + 1)) if seed % 3 == 0 else b""
+        yield f"edges-{seed}", bytes([count]) + chain + bytes(chance.randrange(count) for _ in range(2 * chance.randrange(3 * count)))
+
+
 def async_methods():
     """For fuzz_async: words to overwrite, in objects, types or both."""
     yield "nothing", b""
@@ -771,6 +793,8 @@ def main():
         ("fuzz_locks", locks()),
         ("fuzz_object", objects()),
         ("fuzz_heap", heaps()),
+        ("fuzz_gc_roots", roots()),
+        ("fuzz_dominators", graphs()),
         ("fuzz_async", async_methods()),
         ("fuzz_added_code", added_code()),
         ("fuzz_stress_log", stress_logs()),

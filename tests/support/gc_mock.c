@@ -11,6 +11,7 @@ enum {
     ALLOCATION_START = 64,
     ALLOC_ALLOCATED = 0x20, /* in a heap of server GC */
     EPHEMERAL_SEGMENT = 0x28,
+    FINALIZE_QUEUE = 0x30,
     GENERATION_TABLE = 0x40,
     HEAP_SIZE_OF_ALL = GENERATION_TABLE + GC_GENERATION_MAX * GENERATION_SIZE,
     SEGMENT_SIZE = 72, /* of the record */
@@ -25,13 +26,20 @@ enum {
     THREAD_LINK = 232,   /* likewise */
     HOLE = 0x200,        /* in which a thread allocates */
     SMALLEST = 24,       /* object */
+    FILL_POINTERS = 7,   /* of a CFinalize; then the array */
+    /* Of a segment of handles: */
+    BLOCKS = 120,
+    BLOCK_TYPE = 1560,
+    USER_DATA = 1680,
+    TAIL = 1920,
+    VALUES = 4096,
 };
 
 static uint64_t allocate(struct gc_mock *mock, uint64_t size)
 {
     uint64_t address = mock->end;
     mock->end += (size + 15) & ~UINT64_C(15);
-    if (mock->end > GC_MOCK_BASE + GC_MOCK_SIZE)
+    if (mock->end > GC_MOCK_HANDLES)
         abort();
     return address;
 }
@@ -173,6 +181,7 @@ static void add_vars(struct gc_mock *mock, uint64_t max_generation)
     uint64_t of_heap = allocate(mock, 4 * 19), of_generation = allocate(mock, 4 * 3);
     gc_mock_put(mock, of_heap, ALLOC_ALLOCATED, 4);
     gc_mock_put(mock, of_heap + 4, EPHEMERAL_SEGMENT, 4);
+    gc_mock_put(mock, of_heap + 8, FINALIZE_QUEUE, 4);
     gc_mock_put(mock, of_heap + 4 * 18, GENERATION_TABLE, 4);
     gc_mock_put(mock, of_generation, 0, 4);
     gc_mock_put(mock, of_generation + 4, START_SEGMENT, 4);
@@ -184,6 +193,7 @@ static void add_vars(struct gc_mock *mock, uint64_t max_generation)
     gc_mock_put(mock, mock->vars + 8 * 2, GC_GENERATION_MAX, 8);
     gc_mock_put(mock, mock->vars + 8 * 7, max_generation, 8);
     gc_mock_put(mock, mock->vars + 8 * 24, mock->invalid_count, 8);
+    gc_mock_put(mock, mock->vars + 8 * 29, mock->handle_map, 8);
     gc_mock_put(mock, mock->vars + 8 * 31, of_generation, 8);
     if (mock->options.is_server) {
         gc_mock_put(mock, mock->vars + 8 * 22, mock->count, 8);
@@ -193,6 +203,7 @@ static void add_vars(struct gc_mock *mock, uint64_t max_generation)
         gc_mock_put(mock, mock->vars + 8 * 6, mock->generation_tables[0], 8);
         gc_mock_put(mock, mock->vars + 8 * 10, mock->alloc_allocated[0] + 8, 8);
         gc_mock_put(mock, mock->vars + 8 * 15, mock->alloc_allocated[0], 8);
+        gc_mock_put(mock, mock->vars + 8 * 18, mock->alloc_allocated[0] - ALLOC_ALLOCATED + FINALIZE_QUEUE, 8);
     }
     mock->layout.globals[G_GcDacVars] = new_word(mock, mock->vars);
     mock->layout.global_present[G_GcDacVars] = true;
@@ -224,7 +235,19 @@ static void publish(struct gc_mock *mock)
     mock->layout.sizes[T_Generation] = GENERATION_SIZE;
     set_global(mock, G_TotalGenerationCount, GC_GENERATION_MAX);
     set_global(mock, G_StructureInvalidCount, mock->invalid_count);
+    set_field(mock, F_HandleTableMap_BucketsPtr, 0, 8);
+    set_field(mock, F_HandleTableMap_Next, 8, 8);
+    set_field(mock, F_HandleTableBucket_Table, 0, 8);
+    set_field(mock, F_HandleTable_SegmentList, 56, 8);
+    set_field(mock, F_TableSegment_NextSegment, TAIL + 6 * mock->handle_kinds, 8);
+    set_field(mock, F_TableSegment_RgAllocation, 4 * BLOCKS, 0);
+    set_field(mock, F_TableSegment_RgUserData, USER_DATA, 0);
+    set_field(mock, F_TableSegment_RgTail, TAIL, 0);
+    set_field(mock, F_TableSegment_RgValue, VALUES, 0);
+    set_field(mock, F_CFinalize_FillPointers, 0, 0);
+    set_global(mock, G_HandleTableMap, mock->handle_map);
     if (mock->options.is_server) {
+        set_field(mock, F_GCHeap_FinalizeQueue, FINALIZE_QUEUE, 8);
         set_field(mock, F_GCHeap_AllocAllocated, ALLOC_ALLOCATED, 8);
         set_field(mock, F_GCHeap_EphemeralHeapSegment, EPHEMERAL_SEGMENT, 8);
         set_field(mock, F_GCHeap_GenerationTable, GENERATION_TABLE, 0);
@@ -234,7 +257,63 @@ static void publish(struct gc_mock *mock)
         set_global(mock, G_GCHeapGenerationTable, mock->generation_tables[0]);
         set_global(mock, G_GCHeapEphemeralHeapSegment, mock->alloc_allocated[0] + 8);
         set_global(mock, G_GCHeapAllocAllocated, mock->alloc_allocated[0]);
+        set_global(mock, G_GCHeapFinalizeQueue, mock->alloc_allocated[0] - ALLOC_ALLOCATED + FINALIZE_QUEUE);
     }
+}
+
+/* ---- Handles and finalizers ---- */
+
+static void put_handle(struct gc_mock *mock, unsigned block, unsigned handle, uint64_t object)
+{
+    gc_mock_put(mock, GC_MOCK_HANDLES + VALUES + 8 * (64 * (uint64_t)block + handle), object, 8);
+}
+
+/*
+ * A map with one table of one segment. Its blocks: 0 has three strong handles, 1 two dependent ones, whose second block
+ * is 2, and 5 one weak handle. Objects are the addresses 0x1000 and up.
+ */
+static void add_handles(struct gc_mock *mock)
+{
+    uint64_t buckets = allocate(mock, 8 * 10), bucket = allocate(mock, 16), tables = allocate(mock, 8 * GC_MOCK_HEAPS);
+    uint64_t next = GC_MOCK_HANDLES + TAIL;
+    mock->handle_kinds = mock->options.is_published ? 13 : 12;
+    mock->handle_map = allocate(mock, 24);
+    mock->handle_table = allocate(mock, 72);
+    gc_mock_put(mock, mock->handle_map, buckets, 8);
+    gc_mock_put(mock, buckets, bucket, 8);
+    gc_mock_put(mock, bucket, tables, 8);
+    gc_mock_put(mock, tables, mock->handle_table, 8);
+    gc_mock_put(mock, mock->handle_table + (mock->options.is_published ? 56 : 48), GC_MOCK_HANDLES, 8);
+    next += 6 * (uint64_t)mock->handle_kinds;
+    gc_mock_put(mock, next + 8, mock->handle_table, 8);
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        gc_mock_put(mock, GC_MOCK_HANDLES + BLOCK_TYPE + i, 0xff, 1);
+        gc_mock_put(mock, GC_MOCK_HANDLES + USER_DATA + i, 0xff, 1);
+    }
+    gc_mock_put(mock, GC_MOCK_HANDLES + BLOCK_TYPE, CDACQ_HANDLE_STRONG, 1);
+    gc_mock_put(mock, GC_MOCK_HANDLES + BLOCK_TYPE + 1, CDACQ_HANDLE_DEPENDENT, 1);
+    gc_mock_put(mock, GC_MOCK_HANDLES + USER_DATA + 1, 2, 1);
+    gc_mock_put(mock, GC_MOCK_HANDLES + BLOCK_TYPE + 2, mock->handle_kinds - 1, 1);
+    gc_mock_put(mock, GC_MOCK_HANDLES + BLOCK_TYPE + 5, CDACQ_HANDLE_WEAK_SHORT, 1);
+    for (unsigned i = 0; i < 3; i++)
+        put_handle(mock, 0, 7 * i, 0x1000 + i);
+    for (unsigned i = 0; i < 2; i++) {
+        put_handle(mock, 1, 63 * i, 0x1003 + i);
+        put_handle(mock, 2, 63 * i, 0x2003 + i);
+    }
+    put_handle(mock, 5, 1, 0x1005);
+}
+
+/* Five objects whose finalizers wait, one of each generation, then one that is ready in each of the last parts. */
+static uint64_t new_queue(struct gc_mock *mock)
+{
+    uint64_t queue = allocate(mock, 8 * (FILL_POINTERS + 2)), array = allocate(mock, 8 * FILL_POINTERS);
+    for (uint64_t i = 0; i < FILL_POINTERS; i++) {
+        gc_mock_put(mock, array + 8 * i, 0x3000 + i, 8);
+        gc_mock_put(mock, queue + 8 * i, array + 8 * (i + 1), 8);
+    }
+    gc_mock_put(mock, queue + 8 * FILL_POINTERS, array, 8);
+    return queue;
 }
 
 static void add_gc(struct gc_mock *mock)
@@ -249,6 +328,8 @@ static void add_gc(struct gc_mock *mock)
         gc_mock_put(mock, array + 8 * (uint64_t)i, heap, 8);
         mock->alloc_allocated[i] = heap + ALLOC_ALLOCATED;
         mock->generation_tables[i] = heap + GENERATION_TABLE;
+        mock->finalize_queues[i] = new_queue(mock);
+        gc_mock_put(mock, heap + FINALIZE_QUEUE, mock->finalize_queues[i], 8);
     }
     if (mock->options.is_published)
         publish(mock);
@@ -293,6 +374,7 @@ void gc_mock_init(struct gc_mock *mock, struct gc_mock_options options)
     mock->array_table = new_table(mock, 24, 12);
     mock->string_table = new_table(mock, 22, 2);
     add_thread(mock);
+    add_handles(mock);
     add_gc(mock);
     mock->objects_begin = mock->end;
     for (unsigned heap = 0; heap < (options.is_server ? GC_MOCK_HEAPS : 1); heap++) {

@@ -5,12 +5,14 @@
 #ifndef CDACQ_TESTS_SUPPORT_GC_MOCK_H
 #define CDACQ_TESTS_SUPPORT_GC_MOCK_H
 
+#include "contracts/gc/handle.h"
 #include "contracts/gc/walk.h"
 
 enum {
     GC_MOCK_BASE = 0x100000,
-    GC_MOCK_SIZE = 0x20000,
-    GC_MOCK_HEAPS = 2, /* of server GC */
+    GC_MOCK_SIZE = 0x40000,
+    GC_MOCK_HANDLES = GC_MOCK_BASE + 0x30000, /* the last 64 KiB: a segment of handles */
+    GC_MOCK_HEAPS = 2,                        /* of server GC */
     GC_MOCK_SEGMENTS = 32,
 };
 
@@ -38,6 +40,9 @@ struct gc_mock {
     size_t segment_count;
     uint64_t free_table, plain_table, array_table, string_table; /* MethodTables */
     uint64_t thread;
+    uint64_t handle_map, handle_table; /* the only ones; what they have: gc_mock.c, add_handles */
+    unsigned handle_kinds;
+    uint64_t finalize_queues[GC_MOCK_HEAPS]; /* each CFinalize has five objects that wait and two that are ready */
 
     struct {
         uint64_t count, bytes;
