@@ -56,7 +56,7 @@ struct cdacq_heap_info {
 
 /*
  * What is called for the parts of a heap. A callback that returns non-zero ends the visit. None may use the session.
- * Any may be NULL; without `object`, no object is read. The caller sets `size`.
+ * Any may be NULL; without `object` and `reference`, no object is read. The caller sets `size`.
  */
 struct cdacq_heap_visitor {
     size_t size;
@@ -64,6 +64,11 @@ struct cdacq_heap_visitor {
     int (*object)(const struct cdacq_heap_object *object, void *context); /* in the order of addresses in a segment */
     int (*problem)(const char *text, void *context); /* one printable line; valid until the callback returns */
     void *context;
+    /*
+     * For each reference of an object that is not null, after the call for the object. `offset` is from `object`; 0 for
+     * what keeps the assembly load context of a collectible type, which no field has.
+     */
+    int (*reference)(uint64_t object, uint64_t offset, uint64_t target, void *context);
 };
 
 /*
@@ -83,6 +88,105 @@ CDACQ_API enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *sessi
  */
 CDACQ_API enum cdacq_status cdacq_session_get_type_name(struct cdacq_session *session, uint64_t method_table,
                                                         const char **ret, struct cdacq_error *err);
+
+/* ---- What keeps objects ------------------------------------------------------------------------------------------ */
+
+/*
+ * Calls `take` for each reference of an object that is not null, as cdacq_heap_visitor.reference. `take` must not use
+ * the session. CDACQ_STOPPED: `take` returned non-zero. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if the
+ * object cannot be read.
+ */
+CDACQ_API enum cdacq_status cdacq_session_visit_references(struct cdacq_session *session, uint64_t object,
+                                                           int (*take)(uint64_t offset, uint64_t target, void *context),
+                                                           void *context, struct cdacq_error *err);
+
+/*
+ * How the object has the reference at that offset: "_items", "[3]", "[3].value", "Entry.Key". *ret is printable UTF-8;
+ * the session owns it. CDACQ_NOT_MANAGED: no field or element is known there. Fails as visit_references does.
+ */
+CDACQ_API enum cdacq_status cdacq_session_get_reference_name(struct cdacq_session *session, uint64_t object,
+                                                             uint64_t offset, const char **ret,
+                                                             struct cdacq_error *err);
+
+/* What keeps an object from outside of the heap. The numbers do not change. */
+enum cdacq_root_kind {
+    CDACQ_ROOT_STATIC,        /* a static field */
+    CDACQ_ROOT_THREAD_STATIC, /* a static field that each thread has */
+    CDACQ_ROOT_LOCAL,         /* a variable of a method, or another reference of a thread's stack */
+    CDACQ_ROOT_HANDLE,        /* a handle, such as a GCHandle */
+    CDACQ_ROOT_FINALIZER,     /* the finalizer has not run yet, though nothing else kept the object */
+    CDACQ_ROOT_DEPENDENT,     /* a dependent handle: it keeps `dependent` as long as `object` is kept */
+    CDACQ_ROOT_FINALIZABLE,   /* a finalizer will run when nothing keeps the object: keeps nothing */
+    CDACQ_ROOT_COUNT,
+};
+
+/* "static", "thread-static", "local", "handle", "finalizer", "dependent", "finalizable"; NULL for any other number. */
+CDACQ_API const char *cdacq_root_kind_name(enum cdacq_root_kind kind);
+
+/* Kinds of handles, as the runtime numbers them. */
+enum cdacq_handle_kind {
+    CDACQ_HANDLE_WEAK_SHORT,
+    CDACQ_HANDLE_WEAK_LONG,
+    CDACQ_HANDLE_STRONG,
+    CDACQ_HANDLE_PINNED,
+    CDACQ_HANDLE_VARIABLE,
+    CDACQ_HANDLE_REFCOUNTED,
+    CDACQ_HANDLE_DEPENDENT,
+    CDACQ_HANDLE_ASYNC_PINNED,
+    CDACQ_HANDLE_SIZED_REF,
+    CDACQ_HANDLE_WEAK_NATIVE_COM,
+    CDACQ_HANDLE_WEAK_INTERIOR_POINTER,
+    CDACQ_HANDLE_CROSS_REFERENCE,
+    CDACQ_HANDLE_COUNT,
+};
+
+/* "strong", "weak short", "async pinned" and so on; NULL for any other number. */
+CDACQ_API const char *cdacq_handle_kind_name(enum cdacq_handle_kind kind);
+
+/* A root. The library sets `size`. What pointers point to is valid until the callback returns. */
+struct cdacq_heap_root {
+    size_t size;
+    enum cdacq_root_kind kind;
+    bool keeps;       /* the object is not collected because of it; false for weak handles and finalizable objects */
+    bool is_interior; /* `object` may be an address within an object, or none of the heap */
+    uint64_t address; /* where the reference is; 0: in a register */
+    uint64_t object;
+    uint64_t dependent;            /* of a dependent handle; 0: none */
+    enum cdacq_handle_kind handle; /* of CDACQ_ROOT_HANDLE and CDACQ_ROOT_DEPENDENT */
+    uint64_t type;                 /* of a static: the MethodTable that declares it; 0: not known */
+    uint32_t token;                /* of a static: the FieldDef */
+    int tid;                       /* of a thread static or local: the kernel's id of the thread; 0: none */
+    unsigned frame;                /* of a local: the number of its frame, as in cdacq_frame.index */
+    const char *method;            /* of a local: the method of the frame; NULL: not a frame, or not known */
+};
+
+/*
+ * What is called for roots. A callback that returns non-zero ends the visit. None may use the session. Any may be NULL.
+ * The caller sets `size`.
+ */
+struct cdacq_roots_visitor {
+    size_t size;
+    int (*root)(const struct cdacq_heap_root *root, void *context);
+    int (*problem)(const char *text, void *context); /* what was not searched, or not exactly: one printable line */
+    void *context;
+};
+
+/*
+ * Visits all roots: static fields, thread statics, the references of all frames by the GC info of their methods,
+ * finalizer queues, handles. Stacks need the registers of the threads: of a process, it has to be stopped
+ * (CDACQ_OPEN_STOP). CDACQ_STOPPED: a callback returned non-zero. What cannot be searched is a problem. Fails as
+ * cdacq_session_visit_heap does.
+ */
+CDACQ_API enum cdacq_status cdacq_session_visit_roots(struct cdacq_session *session,
+                                                      const struct cdacq_roots_visitor *visitor,
+                                                      struct cdacq_error *err);
+
+/*
+ * The name of a static field with its type, "Ns.Type.Field"; printable UTF-8, owned by the session. `type` and `token`
+ * are those of a struct cdacq_heap_root. Fails with ARGUMENT, or with CORRUPT, MEMORY or MODULE if it is not known.
+ */
+CDACQ_API enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, uint64_t type, uint32_t token,
+                                                          const char **ret, struct cdacq_error *err);
 
 CDACQ_END_DECLS
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from . import records
 from ._abi import (BOUND_BY_SIZE, Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
-                   ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Generation, JitdumpKind, JitType, LockKind, NameStyle,
-                   NeedKind, Status, StressFlaw, TargetKind, ThreadMode, ThreadState, ValueKind, Verdict, WaitKind,
+                   ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Generation, HandleKind, JitdumpKind, JitType, LockKind,
+                   NameStyle, NeedKind, RootKind, Status, StressFlaw, TargetKind, ThreadMode, ThreadState, ValueKind, Verdict, WaitKind,
                    WaitSource)
 from ._abi import library as _library
 from ._calls import Listing
@@ -23,11 +23,12 @@ from ._lookups import Block, ExceptionObject, Frame, Thread
 from .errors import ClosedError, Error
 from .jitdump import Jitdump, JitdumpRecord
 from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, Delegate, DescriptorItem, End, ExceptionClause,
-                      ExceptionFrame, Field, GCInfo, Heap, HeapSegment, Item, JitdumpDebugInfo, JitdumpEntry, JitdumpFunction, JitdumpHeader,
+                      ExceptionFrame, Field, GCInfo, Heap, HeapRoot, HeapSegment, Item, JitdumpDebugInfo, JitdumpEntry,
+                      JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
                       MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo,
-                      RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool, Value,
+                      Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool, Value,
                       Verification, Wait, Waits, Written)
 from .target import (
     Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, open, processes, stress_facilities, thread_times)
@@ -43,13 +44,13 @@ __all__ = [
     "Answer", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind",
     "CodeRange", "Comparison", "ContractInfo", "CoreFilter", "DebugInfo", "Delegate", "DescriptorItem",
     "DescriptorItemKind", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame",
-    "ExceptionObject", "Field", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "Generation", "Heap",
-    "HeapSegment", "Item", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry",
+    "ExceptionObject", "Field", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "Generation",
+    "HandleKind", "Heap", "HeapRoot", "HeapSegment", "Item", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry",
     "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
     "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions",
     "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
     "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
-    "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
+    "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
     "Value", "ValueKind", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
     "find_perf_map", "open", "processes", "records", "stress_facilities", "thread_times", "version",

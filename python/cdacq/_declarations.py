@@ -11,18 +11,19 @@ __all__ = ["Answer", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind", "CodeHe
            "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE", "ElfFlags", "End",
            "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_", "FUNCTIONS",
            "FetchFailed", "Fetching", "Field", "FindFile", "Frame", "FrameKind", "FrameSource", "FramesFlags",
-           "FuncletKind", "Generation", "HeapInfo", "HeapObject", "HeapSegment", "HeapVisitor", "Item", "JITDUMP_LAST",
-           "JitManagerInfo", "JitType", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags", "JitdumpFunction",
-           "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove",
-           "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque",
-           "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo",
-           "JitdumpWriteFlags", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
-           "ModuleInfo", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags",
-           "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "Progress", "Read", "Registers", "RuntimeInfo",
-           "STRUCTS", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
-           "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
-           "ThreadTime", "Value", "ValueKind", "Verdict", "Verification", "Visit", "VisitFlags", "Visited", "Visitor",
-           "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
+           "FuncletKind", "Generation", "HandleKind", "HeapInfo", "HeapObject", "HeapRoot", "HeapSegment",
+           "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType", "JitdumpDebugInfo", "JitdumpEntry",
+           "JitdumpFlags", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
+           "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs",
+           "JitdumpRecordOpaque", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings",
+           "JitdumpUnwindingInfo", "JitdumpWriteFlags", "Lock", "LockKind", "MappedFile", "Mapping", "Memory",
+           "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN",
+           "Object", "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "Progress", "Read",
+           "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt",
+           "Status", "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall", "Take", "TargetInfo",
+           "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "Value",
+           "ValueKind", "Verdict", "Verification", "Visit", "VisitFlags", "Visited", "Visitor", "Wait", "WaitEndless",
+           "WaitKind", "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -31,6 +32,7 @@ BOUND_BY_SIZE = 2**64 - 1
 
 Visitor = CFUNCTYPE(c_int, c_void_p, c_void_p)
 Problem = CFUNCTYPE(c_int, c_void_p, c_void_p)
+Reference = CFUNCTYPE(c_int, c_uint64, c_uint64, c_uint64, c_void_p)
 Write = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)
 Visited = CFUNCTYPE(None, c_void_p, c_void_p)
 FindFile = CFUNCTYPE(c_bool, c_void_p, c_void_p, c_size_t, c_void_p)
@@ -41,6 +43,7 @@ FetchFailed = CFUNCTYPE(None, c_void_p, c_void_p, c_bool, c_void_p, c_void_p)
 SpanAt = CFUNCTYPE(c_bool, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_void_p), c_void_p)
 Read = CFUNCTYPE(c_size_t, c_uint64, c_void_p, c_size_t, c_void_p)
 Visit = CFUNCTYPE(c_int, c_uint64, c_void_p)
+Take = CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
 
 
 class JitType(enum.IntEnum):
@@ -148,6 +151,47 @@ class Generation(enum.IntEnum):
         """"0", "1", "2", "loh", "poh", "frozen"."""
         from ._abi import static_text
         return static_text("cdacq_generation_name", self)
+
+
+class RootKind(enum.IntEnum):
+    """What keeps an object from outside of the heap."""
+    STATIC = 0
+    THREAD_STATIC = 1
+    LOCAL = 2
+    HANDLE = 3
+    FINALIZER = 4
+    DEPENDENT = 5
+    FINALIZABLE = 6
+    COUNT = 7
+
+    @property
+    def name(self) -> str:
+        """"static", "thread-static", "local", "handle", "finalizer", "dependent", "finalizable"."""
+        from ._abi import static_text
+        return static_text("cdacq_root_kind_name", self)
+
+
+class HandleKind(enum.IntEnum):
+    """Kinds of handles, as the runtime numbers them."""
+    WEAK_SHORT = 0
+    WEAK_LONG = 1
+    STRONG = 2
+    PINNED = 3
+    VARIABLE = 4
+    REFCOUNTED = 5
+    DEPENDENT = 6
+    ASYNC_PINNED = 7
+    SIZED_REF = 8
+    WEAK_NATIVE_COM = 9
+    WEAK_INTERIOR_POINTER = 10
+    CROSS_REFERENCE = 11
+    COUNT = 12
+
+    @property
+    def name(self) -> str:
+        """"strong", "weak short", "async pinned" and so on."""
+        from ._abi import static_text
+        return static_text("cdacq_handle_kind_name", self)
 
 
 class JitdumpFlags(enum.IntFlag):
@@ -552,6 +596,34 @@ class HeapVisitor(Structure):
         ("size", c_size_t),
         ("segment", Visitor),
         ("object", Visitor),
+        ("problem", Problem),
+        ("context", c_void_p),
+        ("reference", Reference),
+    ]
+
+
+class HeapRoot(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("keeps", c_bool),
+        ("is_interior", c_bool),
+        ("address", c_uint64),
+        ("object", c_uint64),
+        ("dependent", c_uint64),
+        ("handle", c_int),
+        ("type", c_uint64),
+        ("token", c_uint32),
+        ("tid", c_int),
+        ("frame", c_uint),
+        ("method", c_char_p),
+    ]
+
+
+class RootsVisitor(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("root", Visitor),
         ("problem", Problem),
         ("context", c_void_p),
     ]
@@ -1378,6 +1450,8 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_status": (Status, "CDACQ_"),
     "cdacq_exception_flaw": (ExceptionFlaw, "CDACQ_EXCEPTION_"),
     "cdacq_generation": (Generation, "CDACQ_"),
+    "cdacq_root_kind": (RootKind, "CDACQ_ROOT_"),
+    "cdacq_handle_kind": (HandleKind, "CDACQ_HANDLE_"),
     "cdacq_jitdump_flags": (JitdumpFlags, "CDACQ_JITDUMP_"),
     "cdacq_jitdump_kind": (JitdumpKind, "CDACQ_JITDUMP_"),
     "cdacq_jitdump_strings": (JitdumpStrings, "CDACQ_JITDUMP_"),
@@ -1422,6 +1496,8 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_heap_object": HeapObject,
     "cdacq_heap_info": HeapInfo,
     "cdacq_heap_visitor": HeapVisitor,
+    "cdacq_heap_root": HeapRoot,
+    "cdacq_roots_visitor": RootsVisitor,
     "cdacq_jitdump_header": JitdumpHeader,
     "cdacq_jitdump_load": JitdumpLoad,
     "cdacq_jitdump_move": JitdumpMove,
@@ -1518,6 +1594,12 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_generation_name": (c_char_p, c_int),
     "cdacq_session_visit_heap": (c_int, c_void_p, POINTER(HeapVisitor), POINTER(HeapInfo), POINTER(Error)),
     "cdacq_session_get_type_name": (c_int, c_void_p, c_uint64, POINTER(c_void_p), POINTER(Error)),
+    "cdacq_session_visit_references": (c_int, c_void_p, c_uint64, Take, c_void_p, POINTER(Error)),
+    "cdacq_session_get_reference_name": (c_int, c_void_p, c_uint64, c_uint64, POINTER(c_void_p), POINTER(Error)),
+    "cdacq_root_kind_name": (c_char_p, c_int),
+    "cdacq_handle_kind_name": (c_char_p, c_int),
+    "cdacq_session_visit_roots": (c_int, c_void_p, POINTER(RootsVisitor), POINTER(Error)),
+    "cdacq_session_get_static_name": (c_int, c_void_p, c_uint64, c_uint32, POINTER(c_void_p), POINTER(Error)),
     "cdacq_jitdump_kind_text": (c_char_p, c_int),
     "cdacq_jitdump_open": (c_int, c_char_p, c_uint, POINTER(c_void_p), POINTER(Error)),
     "cdacq_jitdump_close": (None, c_void_p),

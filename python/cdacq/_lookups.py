@@ -30,6 +30,7 @@ _value = _decode.decoder(_abi.Value, records.Value)
 _delegate = _decode.decoder(_abi.Delegate, records.Delegate)
 _lock = _decode.decoder(_abi.Lock, records.Lock)
 _heap_segment = _decode.decoder(_abi.HeapSegment, records.HeapSegment)
+_heap_root = _decode.decoder(_abi.HeapRoot, records.HeapRoot)
 _task = _decode.decoder(_abi.Task, records.Task)
 _system_call = _decode.decoder(_abi.SystemCall, records.SystemCall)
 _end = _decode.decoder(_abi.End, records.End)
@@ -752,6 +753,55 @@ class Lookups:
             call("cdacq_session_visit_heap", handle, ctypes.byref(visitor), ctypes.byref(info))
         return records.Heap(info.is_server, info.has_regions, info.is_under_way, info.heap_count, info.problem_count,
                             segments, problems, *objects)
+
+    def roots(self) -> records.Roots:
+        """What keeps objects: static fields, stacks, handles, finalizer queues. Stop a process, or its stacks are missing."""
+        roots: list[records.HeapRoot] = []
+        problems: list[str] = []
+
+        def take_root(address: int, _context: object) -> int:
+            roots.append(_heap_root(_abi.HeapRoot.from_address(address)))
+            return 0
+
+        def take_problem(text: int, _context: object) -> int:
+            problems.append(_decode.text(ctypes.string_at(text)) or "")
+            return 0
+
+        visitor = _sized(_abi.RootsVisitor)
+        visitor.root = _abi.Visitor(self._pending.guard(take_root, 1))
+        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_roots", handle, ctypes.byref(visitor))
+        return records.Roots(roots, problems)
+
+    def references(self, address: int) -> list[tuple[int, int]]:
+        """The references of an object: offsets, for reference_name(), and the objects."""
+        found: list[tuple[int, int]] = []
+
+        def take(offset: int, target: int, _context: object) -> int:
+            found.append((offset, target))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_references", handle, _decode.address(address), _abi.Take(self._pending.guard(take, 1)),
+                 None)
+        return found
+
+    def reference_name(self, address: int, offset: int) -> str | None:
+        """How an object has the reference at an offset: "_items", "[3].value". None: it is not known."""
+        name = ctypes.c_char_p()
+        with self._inside() as handle:
+            call("cdacq_session_get_reference_name", handle, _decode.address(address), _decode.number(offset, "an offset", 64),
+                 ctypes.byref(name))
+            return _decode.text(name.value)
+
+    def static_name(self, method_table: int, token: int) -> str | None:
+        """The name of a static field with its type, as of a HeapRoot."""
+        name = ctypes.c_char_p()
+        with self._inside() as handle:
+            call("cdacq_session_get_static_name", handle, _decode.address(method_table), _decode.number(token, "a token", 32),
+                 ctypes.byref(name))
+            return _decode.text(name.value)
 
     def type_name(self, method_table: int) -> str | None:
         """The name of a MethodTable's type; "Free" for that of free memory in the heap."""

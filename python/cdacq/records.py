@@ -6,7 +6,8 @@ import struct
 from typing import NamedTuple
 
 from ._abi import (Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
-                   ExceptionFlaw, Generation, LockKind, NeedKind, Status, StressFlaw, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
+                   ExceptionFlaw, Generation, HandleKind, LockKind, NeedKind, RootKind, Status,
+                   StressFlaw, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
 
 
 class Need(NamedTuple):
@@ -433,6 +434,31 @@ class Heap(NamedTuple):
     byte_sizes: array.array[int]
     generations: array.array[int]
     """The numbers of enum Generation."""
+
+
+class HeapRoot(NamedTuple):
+    """What keeps an object from outside of the heap: `struct cdacq_heap_root`."""
+    kind: RootKind
+    handle: HandleKind
+    """Of a handle."""
+    keeps: bool
+    """False for weak handles, and for objects whose finalizers have not run."""
+    is_interior: bool
+    address: int
+    object: int
+    dependent: int
+    type: int
+    token: int
+    """With `type`, for Session.static_name()."""
+    tid: int
+    frame: int
+    method: str | None
+
+
+class Roots(NamedTuple):
+    """All roots, and what was not searched."""
+    roots: list[HeapRoot]
+    problems: list[str]
 
 
 class Field(NamedTuple):

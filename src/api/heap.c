@@ -3,7 +3,8 @@
 
 #include <inttypes.h>
 
-#include "contracts/gc/walk.h"
+#include "contracts/gc/references.h"
+#include "src/api/heap.h"
 #include "src/api/type_name.h"
 #include "util/sized.h"
 
@@ -11,6 +12,8 @@ struct visit {
     struct cdacq_heap_visitor visitor;
     uint64_t free_method_table;
     struct gc_problems problems;
+    struct gc_references references;
+    uint64_t object; /* whose references are told */
     bool stopped;
 };
 
@@ -19,6 +22,13 @@ static void tell_problem(void *context, const char *text)
     struct visit *visit = context;
     if (visit->visitor.problem && !visit->stopped)
         visit->stopped = visit->visitor.problem(text, visit->visitor.context) != 0;
+}
+
+static bool tell_reference(void *context, uint64_t offset, uint64_t target)
+{
+    struct visit *visit = context;
+    visit->stopped = visit->visitor.reference(visit->object, offset, target, visit->visitor.context) != 0;
+    return !visit->stopped;
 }
 
 static bool tell_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
@@ -33,8 +43,12 @@ static bool tell_object(void *context, const struct gc_segment *segment, const s
     };
     if (visit->stopped) /* a problem has ended it */
         return false;
-    visit->stopped = visit->visitor.object(&told, visit->visitor.context) != 0;
-    return !visit->stopped;
+    if (visit->visitor.object)
+        visit->stopped = visit->visitor.object(&told, visit->visitor.context) != 0;
+    if (visit->stopped || !visit->visitor.reference)
+        return !visit->stopped;
+    visit->object = object->address;
+    return gc_references_visit(&visit->references, object, tell_reference, visit);
 }
 
 static void tell_segments(struct visit *visit, const struct gc_segments *segments)
@@ -66,14 +80,19 @@ static void visit_gc(struct reader *reader, const struct gc *gc, struct visit *v
         return;
     if (gc_segments_read(reader, gc, &visit->problems, &segments))
         tell_segments(visit, &segments);
-    if (!reader_failed(reader) && !visit->stopped && visit->visitor.object &&
-        gc_holes_read(reader, gc, &visit->problems, &holes) && !visit->stopped)
+    bool has_objects = visit->visitor.object || visit->visitor.reference;
+    if (!reader_failed(reader) && !visit->stopped && has_objects &&
+        gc_holes_read(reader, gc, &visit->problems, &holes) && !visit->stopped &&
+        gc_references_init(&visit->references, reader))
         gc_walk(reader, &segments, &holes, &visit->problems, &visitor);
+    if (visit->references.damaged && !visit->stopped && !reader_failed(reader))
+        gc_problem(&visit->problems, "the references of %" PRIu64 " types cannot be read", visit->references.damaged);
+    gc_references_deinit(&visit->references);
     gc_holes_deinit(&holes);
     gc_segments_deinit(&segments);
 }
 
-static enum cdacq_status check_contract(struct cdacq_session *session, struct cdacq_error *err)
+enum cdacq_status heap_check_contract(struct cdacq_session *session, struct cdacq_error *err)
 {
     const struct cdacq_target *target = session->resolver.target;
     if (target->layout.usable >> LAYOUT_GC & 1)
@@ -98,7 +117,7 @@ enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const 
     if (status == CDACQ_OK)
         status = sized_check(visitor, "struct cdacq_heap_visitor", err);
     if (status == CDACQ_OK)
-        status = check_contract(session, err);
+        status = heap_check_contract(session, err);
     if (status < 0)
         return status;
     struct reader *reader = &session->resolver.reader;

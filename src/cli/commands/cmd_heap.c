@@ -13,6 +13,7 @@
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
 #include "src/cli/commands/name_pattern.h"
+#include "src/cli/commands/heap_why.h"
 #include "util/base.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
@@ -31,6 +32,8 @@ struct heap_options {
     struct common_options common;
     struct word_list types; /* patterns of names; none: all types */
     unsigned generation;    /* enum chosen_generation */
+    struct word_list why;   /* addresses of objects, or patterns of types: what keeps them */
+    bool retained;
 };
 
 /* What a type, a generation or a heap has. */
@@ -393,8 +396,23 @@ static void deinit(struct work *work)
     type_list_deinit(&work->list);
 }
 
+/* Answers another question about the heap, if it is asked. */
+static bool show_other(const struct heap_options *options, const struct opened_target *opened, int *ret)
+{
+    const struct heap_question question = {
+        .opened = opened, .output = options->common.output, .json = options->common.json, .all = options->common.all};
+    if (options->why.count)
+        *ret = heap_why_show(&question, &options->why);
+    else if (options->retained)
+        *ret = heap_retained_show(&question);
+    return options->why.count || options->retained;
+}
+
 static int show_heap(const void *given, const struct opened_target *opened)
 {
+    int other;
+    if (show_other(given, opened, &other))
+        return other;
     struct work *work = allocate(sizeof *work);
     *work = (struct work){.options = given, .opened = opened};
     int code = EXIT_FAILED;
@@ -429,6 +447,10 @@ const struct option_row heap_rows[] = {
      TO_LIST(struct heap_options, types.items, types.count)},
     {"generation", "GENERATION", "count only objects there: 0, 1, 2, loh, poh, frozen",
      TO_CHOICE(struct heap_options, generation, "any 0 1 2 loh poh frozen")},
+    {"why", "ADDR|TYPE", "show the shortest path from a root to an object, or to those of a type; repeatable",
+     TO_LIST(struct heap_options, why.items, why.count)},
+    {"retained", NULL, "show what would be freed with each static field, type and object",
+     TO_FLAG(struct heap_options, retained)},
     {0},
 };
 
@@ -442,6 +464,7 @@ const struct command command_heap = {
     .details = "A process is stopped while it is read. Shows how much memory the GC has committed, how much of it is\n"
                "in objects and how much is free between them, for each generation; then the types whose objects\n"
                "take the most, and the free memory. Sizes of types are in bytes. JSON has one object for each type\n"
-               "and, last, one for the whole heap.\n",
+               "and, last, one for the whole heap. --why names what keeps objects: static fields, thread statics,\n"
+               "locals of methods, handles, the finalizer queue.\n",
     .exit_partly = "a part of the heap cannot be read, or a type has no name",
 };

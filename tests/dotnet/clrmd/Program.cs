@@ -4,11 +4,12 @@ using Microsoft.Diagnostics.Runtime;
 namespace Clrmd;
 
 /// <summary>
-/// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks | TAB objects | TAB heap]" and answers each with one line of JSON:
+/// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks | TAB objects | TAB heap | TAB roots]" and answers each with one line of JSON:
 /// {"threads": [{"tid", "alive", "frames": [{"ip", "sp", "method_desc", "frame", "name"}]}]} or {"error": text}.
 /// "frame" is the name of an explicit Frame; "method_desc" is null where there is no method.
 /// With "objects", instead: {"objects": [{"address", "table", "size", "string", "array", "fields"}], "threads": ["TID MANAGED_ID STATE"]}, see Objects.cs.
 /// With "heap", instead: {"types": [[method table, count, bytes, name]], "generations", "segments", ...}, see HeapTypes.cs.
+/// With "roots", instead: {"handles": {kind: count}, "finalizable": [waiting, ready], "reachable": {address: bool}}, see Roots.cs.
 /// With "locks", instead: {"locks": [{"object", "thin", "tid", "recursion", "waiters"}]}, monitors that are held.
 /// </summary>
 internal static class Program
@@ -34,6 +35,8 @@ internal static class Program
                 return new() { ["objects"] = Objects.Describe(runtime), ["threads"] = runtime.Threads.Where(thread => thread.IsAlive).Select(DescribeState).ToList() };
             if (question == "heap")
                 return HeapTypes.Describe(runtime);
+            if (question == "roots")
+                return Roots.Describe(runtime);
             if (question == "locks")
                 return new() { ["locks"] = DescribeMonitors(runtime).Concat(DescribeThinLocks(runtime)).ToList() };
             return new() { ["threads"] = runtime.Threads.Select(DescribeThread).ToList() };

@@ -1,0 +1,458 @@
+#include "src/cli/commands/heap_graph.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/base.h"
+#include "util/binary_search.h"
+
+enum {
+    BLOCK_SHIFT = 9, /* bytes of a segment for each entry of `blocks` */
+    STEP = 1024 * 1024,
+    PROBLEMS_SHOWN = 10,
+    PLACE = 4, /* bytes: units of `places` */
+    SIZE = 8,  /* and of `sizes` */
+    BLOCK_PLACES = (1 << BLOCK_SHIFT) / PLACE,
+};
+
+static int fail(struct heap_graph *graph, const char *why)
+{
+    graph->failure = graph->failure ? graph->failure : why;
+    return 1;
+}
+
+static uint64_t memory_of(const struct heap_graph *graph)
+{
+    return sizeof(uint32_t) * ((uint64_t)graph->places.capacity + graph->sizes.capacity + graph->type_of.capacity +
+                               graph->first_edge.capacity + graph->edges.capacity + graph->blocks.capacity) +
+           sizeof(struct graph_root) * (uint64_t)graph->roots.capacity;
+}
+
+static const char too_large[] = "the graph of its objects would take more than 8 GiB";
+
+static int add_problem(const char *text, void *context)
+{
+    struct heap_graph *graph = context;
+    graph->problem_count++;
+    char *copy = strdup(text);
+    if (copy && graph_texts_append(&graph->problems, copy))
+        return 0;
+    free(copy);
+    return fail(graph, "out of memory");
+}
+
+/* ---- Objects ---------------------------------------------------------------------------------------------------- */
+
+static int add_segment(const struct cdacq_heap_segment *segment, void *context)
+{
+    struct heap_graph *graph = context;
+    const struct graph_segment added = {
+        .begin = segment->begin, .end = segment->end, .generation = segment->generation};
+    return graph_segments_append(&graph->segments, added) ? 0 : fail(graph, "out of memory");
+}
+
+static int find_type(struct heap_graph *graph, uint64_t method_table, uint32_t *ret)
+{
+    if (LIKELY(graph->recent && graph->recent->method_table == method_table)) {
+        *ret = graph->recent->index;
+        return 0;
+    }
+    const struct graph_type type = {.method_table = method_table, .index = (uint32_t)graph->types.count};
+    bool added = false;
+    graph->recent = graph_type_index_insert(&graph->type_index, type, &added);
+    if (!graph->recent || (added && !graph_types_append(&graph->types, type)))
+        return fail(graph, "out of memory");
+    *ret = graph->recent->index;
+    return 0;
+}
+
+static int add_object(const struct cdacq_heap_object *object, void *context)
+{
+    struct heap_graph *graph = context;
+    uint32_t type;
+    if (object->is_free)
+        return 0;
+    while (graph->segment + 1 < graph->segments.count && object->address >= graph->segments.items[graph->segment].end)
+        graph->segments.items[++graph->segment].first = (uint32_t)graph->places.count;
+    if (!graph->segments.count || graph->places.count >= GRAPH_OBJECTS_MAX)
+        return fail(graph, "it has too many objects");
+    uint64_t place = (object->address - graph->segments.items[graph->segment].begin) / PLACE;
+    uint64_t size = (object->byte_size + SIZE - 1) / SIZE;
+    if (place > UINT32_MAX || size > UINT32_MAX)
+        return fail(graph, "a segment of it has more than 16 GiB");
+    if (find_type(graph, object->method_table, &type))
+        return 1;
+    if (!graph_numbers_append(&graph->places, (uint32_t)place) ||
+        !graph_numbers_append(&graph->sizes, (uint32_t)size) || !graph_numbers_append(&graph->type_of, type))
+        return fail(graph, "out of memory");
+    if (UNLIKELY(graph->places.count % STEP == 0)) {
+        progress_step(&graph->progress, graph->places.count);
+        if (memory_of(graph) > GRAPH_MEMORY_MAX)
+            return fail(graph, too_large);
+    }
+    return 0;
+}
+
+static uint32_t end_of(const struct heap_graph *graph, size_t segment)
+{
+    return segment + 1 < graph->segments.count ? graph->segments.items[segment + 1].first
+                                               : (uint32_t)graph->places.count;
+}
+
+/* Lists, for each block of a segment, the first object at or after it. */
+static bool index_blocks(struct heap_graph *graph)
+{
+    for (size_t i = graph->segment + 1; i < graph->segments.count; i++)
+        graph->segments.items[i].first = (uint32_t)graph->places.count;
+    for (size_t i = 0; i < graph->segments.count; i++) {
+        struct graph_segment *segment = &graph->segments.items[i];
+        uint64_t count = ((segment->end - segment->begin) >> BLOCK_SHIFT) + 2;
+        uint32_t object = segment->first, end = end_of(graph, i);
+        segment->first_block = (uint32_t)graph->blocks.count;
+        if (segment->first == end)
+            continue;
+        if (graph->blocks.count + count > UINT32_MAX || memory_of(graph) + sizeof(uint32_t) * count > GRAPH_MEMORY_MAX)
+            return !fail(graph, too_large);
+        if (!graph_numbers_reserve(&graph->blocks, graph->blocks.count + (size_t)count))
+            return !fail(graph, "out of memory");
+        for (uint64_t block = 0; block < count; block++) {
+            while (object < end && graph->places.items[object] < block * BLOCK_PLACES)
+                object++;
+            graph->blocks.items[graph->blocks.count++] = object;
+        }
+    }
+    return true;
+}
+
+static size_t segment_of(const struct heap_graph *graph, uint32_t object)
+{
+    const struct graph_segments *segments = &graph->segments;
+    return lower_bound(i, segments->count, segments->items[i].first <= object) - 1;
+}
+
+uint64_t heap_graph_address(const struct heap_graph *graph, uint32_t object)
+{
+    return graph->segments.items[segment_of(graph, object)].begin + (uint64_t)graph->places.items[object] * PLACE;
+}
+
+enum cdacq_generation heap_graph_generation(const struct heap_graph *graph, uint32_t object)
+{
+    return graph->segments.items[segment_of(graph, object)].generation;
+}
+
+uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address)
+{
+    const struct graph_segments *segments = &graph->segments;
+    size_t after = lower_bound(i, segments->count, segments->items[i].begin <= address);
+    if (!after || address >= segments->items[after - 1].end)
+        return GRAPH_NONE;
+    const struct graph_segment *segment = &segments->items[after - 1];
+    uint32_t end = end_of(graph, after - 1);
+    if (segment->first == end)
+        return GRAPH_NONE;
+    uint64_t place = (address - segment->begin) / PLACE, block = (address - segment->begin) >> BLOCK_SHIFT;
+    uint32_t high = graph->blocks.items[segment->first_block + block + 1], low = segment->first;
+    low = MAX(low, graph->blocks.items[segment->first_block + block]);
+    while (low < high && graph->places.items[low] <= place)
+        low++;
+    if (low == segment->first)
+        return GRAPH_NONE;
+    uint32_t found = low - 1;
+    return (place - graph->places.items[found]) * PLACE < heap_graph_size(graph, found) ? found : GRAPH_NONE;
+}
+
+/* ---- Roots ------------------------------------------------------------------------------------------------------ */
+
+/* The text of a method, kept once for roots that follow each other. */
+static const char *keep_method(struct heap_graph *graph, const char *name)
+{
+    if (!name)
+        return NULL;
+    if (graph->methods.count && strcmp(graph->methods.items[graph->methods.count - 1], name) == 0)
+        return graph->methods.items[graph->methods.count - 1];
+    char *copy = strdup(name);
+    if (copy && graph_texts_append(&graph->methods, copy))
+        return copy;
+    free(copy);
+    return NULL;
+}
+
+static int add_root(const struct cdacq_heap_root *root, void *context)
+{
+    struct heap_graph *graph = context;
+    bool is_static = root->kind == CDACQ_ROOT_STATIC || root->kind == CDACQ_ROOT_THREAD_STATIC;
+    struct graph_root added = {
+        .kind = (uint8_t)root->kind,
+        .handle = (uint8_t)root->handle,
+        .keeps = root->keeps,
+        .tid = root->tid,
+        .frame = root->frame,
+        .token = root->token,
+        .object = heap_graph_find(graph, root->object),
+        .dependent = root->dependent ? heap_graph_find(graph, root->dependent) : GRAPH_NONE,
+        .type = is_static ? root->type : root->address,
+        .method = keep_method(graph, root->method),
+    };
+    if (added.object == GRAPH_NONE)
+        return 0;
+    if (graph->roots.count >= GRAPH_ROOTS_MAX)
+        return fail(graph, "it has more than 16 million roots");
+    if (is_static && root->address && !graph_addresses_append(&graph->slots, root->address))
+        return fail(graph, "out of memory");
+    return graph_roots_append(&graph->roots, added) ? 0 : fail(graph, "out of memory");
+}
+
+/* Roots that say most come first; the handle of a thread's or a type's array of static fields says least. */
+static int rank_of(const struct graph_root *root)
+{
+    static const uint8_t ranks[CDACQ_ROOT_COUNT] = {
+        [CDACQ_ROOT_STATIC] = 0,     [CDACQ_ROOT_THREAD_STATIC] = 1, [CDACQ_ROOT_LOCAL] = 2,
+        [CDACQ_ROOT_HANDLE] = 3,     [CDACQ_ROOT_FINALIZER] = 4,     [CDACQ_ROOT_DEPENDENT] = 5,
+        [CDACQ_ROOT_FINALIZABLE] = 6};
+    return ranks[root->kind];
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct graph_root *left = a, *right = b;
+    if (rank_of(left) != rank_of(right))
+        return rank_of(left) - rank_of(right);
+    if (left->tid != right->tid)
+        return left->tid < right->tid ? -1 : 1;
+    if (left->frame != right->frame)
+        return left->frame < right->frame ? -1 : 1;
+    if (left->type != right->type)
+        return left->type < right->type ? -1 : 1;
+    return left->token != right->token ? (left->token < right->token ? -1 : 1)
+                                       : (left->object > right->object) - (left->object < right->object);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+static int by_object(const void *a, const void *b, void *context)
+{
+    const struct heap_graph *graph = context;
+    const struct graph_root *left = &graph->roots.items[*(const uint32_t *)a],
+                            *right = &graph->roots.items[*(const uint32_t *)b];
+    return (left->object > right->object) - (left->object < right->object);
+}
+
+static bool sort_roots(struct heap_graph *graph)
+{
+    if (graph->roots.count)
+        qsort(graph->roots.items, graph->roots.count, sizeof *graph->roots.items, by_rank);
+    if (graph->slots.count)
+        qsort(graph->slots.items, graph->slots.count, sizeof *graph->slots.items, by_address);
+    for (size_t i = 0; i < graph->roots.count; i++)
+        if (graph->roots.items[i].dependent != GRAPH_NONE && !graph_numbers_append(&graph->dependents, (uint32_t)i))
+            return !fail(graph, "out of memory");
+    if (graph->dependents.count)
+        qsort_r(graph->dependents.items, graph->dependents.count, sizeof *graph->dependents.items, by_object, graph);
+    return true;
+}
+
+/* ---- References ------------------------------------------------------------------------------------------------- */
+
+static int add_edge(struct heap_graph *graph, uint32_t target)
+{
+    if (graph->edges.count >= UINT32_MAX - 1)
+        return fail(graph, "it has more than 4 billion references");
+    if (UNLIKELY(graph->edges.count == graph->edges.capacity) && memory_of(graph) > GRAPH_MEMORY_MAX)
+        return fail(graph, too_large);
+    return graph_numbers_append(&graph->edges, target) ? 0 : fail(graph, "out of memory");
+}
+
+/* Ends the references of objects up to `object`, with what depends on each. */
+static int advance(struct heap_graph *graph, uint32_t object)
+{
+    for (; graph->object < object; graph->object++) {
+        while (graph->next_dependent < graph->dependents.count) {
+            const struct graph_root *root = &graph->roots.items[graph->dependents.items[graph->next_dependent]];
+            if (root->object != graph->object)
+                break;
+            graph->next_dependent++;
+            if (add_edge(graph, root->dependent))
+                return 1;
+        }
+        graph->first_edge.items[graph->object + 1] = (uint32_t)graph->edges.count;
+    }
+    return 0;
+}
+
+/* Brings `graph->object` to the object at an address. GRAPH_NONE: it was not there before. */
+static uint32_t follow(struct heap_graph *graph, uint64_t address)
+{
+    uint32_t object = graph->object, count = (uint32_t)graph->places.count;
+    while (object < count) {
+        while (graph->segment + 1 < graph->segments.count && object >= graph->segments.items[graph->segment + 1].first)
+            graph->segment++;
+        uint64_t at = graph->segments.items[graph->segment].begin + (uint64_t)graph->places.items[object] * PLACE;
+        if (at >= address)
+            return at == address && !advance(graph, object) ? object : GRAPH_NONE;
+        object++;
+        if (advance(graph, object))
+            return GRAPH_NONE;
+    }
+    return GRAPH_NONE;
+}
+
+static int add_reference(uint64_t object, uint64_t offset, uint64_t target, void *context)
+{
+    struct heap_graph *graph = context;
+    if (follow(graph, object) == GRAPH_NONE)
+        return graph->failure != NULL;
+    /* The runtime keeps static fields in arrays: the fields are roots, and the arrays would hide them. */
+    uint64_t slot = object + offset;
+    if (graph->slots.count && slot >= graph->slots.items[0] && slot <= graph->slots.items[graph->slots.count - 1]) {
+        size_t at = lower_bound(i, graph->slots.count, graph->slots.items[i] < slot);
+        if (at < graph->slots.count && graph->slots.items[at] == slot)
+            return 0;
+    }
+    uint32_t found = heap_graph_find(graph, target);
+    return found == GRAPH_NONE ? 0 : add_edge(graph, found);
+}
+
+static int ignore_problem(const char *text, void *context)
+{
+    (void)text;
+    (void)context;
+    return 0;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------------------- */
+
+static enum cdacq_status read_objects(struct heap_graph *graph, struct cdacq_error *err)
+{
+    const struct cdacq_heap_visitor visitor = {
+        .size = sizeof visitor, .segment = add_segment, .object = add_object, .problem = add_problem, .context = graph};
+    struct cdacq_heap_info info = {.size = sizeof info};
+    enum cdacq_status status = cdacq_session_visit_heap(graph->session, &visitor, &info, err);
+    graph->is_under_way = info.is_under_way;
+    return status == CDACQ_OK && !index_blocks(graph) ? CDACQ_STOPPED : status;
+}
+
+static enum cdacq_status read_roots(struct heap_graph *graph, struct cdacq_error *err)
+{
+    const struct cdacq_roots_visitor visitor = {
+        .size = sizeof visitor, .root = add_root, .problem = add_problem, .context = graph};
+    enum cdacq_status status = cdacq_session_visit_roots(graph->session, &visitor, err);
+    return status == CDACQ_OK && !sort_roots(graph) ? CDACQ_STOPPED : status;
+}
+
+static enum cdacq_status read_references(struct heap_graph *graph, struct cdacq_error *err)
+{
+    const struct cdacq_heap_visitor visitor = {
+        .size = sizeof visitor, .reference = add_reference, .problem = ignore_problem, .context = graph};
+    if (!graph_numbers_resize(&graph->first_edge, graph->places.count + 1)) {
+        fail(graph, "out of memory");
+        return CDACQ_STOPPED;
+    }
+    graph->segment = 0;
+    graph->object = 0;
+    enum cdacq_status status = cdacq_session_visit_heap(graph->session, &visitor, NULL, err);
+    return status == CDACQ_OK && advance(graph, (uint32_t)graph->places.count) ? CDACQ_STOPPED : status;
+}
+
+bool heap_graph_read(struct heap_graph *graph, struct cdacq_session *session, int results)
+{
+    struct cdacq_error error;
+    *graph = (struct heap_graph){.session = session};
+    progress_begin(&graph->progress, "objects", results);
+    enum cdacq_status status = read_objects(graph, &error);
+    if (status == CDACQ_OK)
+        status = read_roots(graph, &error);
+    if (status == CDACQ_OK)
+        status = read_references(graph, &error);
+    progress_end(&graph->progress);
+    graph_type_index_deinit(&graph->type_index);
+    graph_addresses_deinit(&graph->slots);
+    graph->recent = NULL;
+    if (status == CDACQ_ERR_MEMORY)
+        message("no heap in this core: %s", error.message);
+    else if (status != CDACQ_OK)
+        message("the heap cannot be read: %s", status < 0 ? error.message : graph->failure ? graph->failure : "");
+    return status == CDACQ_OK;
+}
+
+void heap_graph_deinit(struct heap_graph *graph)
+{
+    for (size_t i = 0; i < graph->problems.count; i++)
+        free(graph->problems.items[i]);
+    for (size_t i = 0; i < graph->methods.count; i++)
+        free(graph->methods.items[i]);
+    graph_texts_deinit(&graph->problems);
+    graph_texts_deinit(&graph->methods);
+    graph_types_deinit(&graph->types);
+    graph_type_index_deinit(&graph->type_index);
+    graph_segments_deinit(&graph->segments);
+    graph_numbers_deinit(&graph->places);
+    graph_numbers_deinit(&graph->sizes);
+    graph_numbers_deinit(&graph->type_of);
+    graph_numbers_deinit(&graph->first_edge);
+    graph_numbers_deinit(&graph->edges);
+    graph_numbers_deinit(&graph->blocks);
+    graph_numbers_deinit(&graph->dependents);
+    graph_addresses_deinit(&graph->slots);
+    graph_roots_deinit(&graph->roots);
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------------------ */
+
+const char *heap_graph_type_name(struct heap_graph *graph, uint32_t type)
+{
+    struct graph_type *known = &graph->types.items[type];
+    if (!known->is_asked && cdacq_session_get_type_name(graph->session, known->method_table, &known->name, NULL) < 0)
+        known->name = NULL;
+    known->is_asked = true;
+    return known->name;
+}
+
+void heap_graph_root_text(const struct heap_graph *graph, const struct graph_root *root,
+                          char ret[static GRAPH_ROOT_TEXT_SIZE])
+{
+    const char *name = NULL;
+    bool is_static = root->kind == CDACQ_ROOT_STATIC || root->kind == CDACQ_ROOT_THREAD_STATIC;
+    if (is_static && root->type)
+        (void)cdacq_session_get_static_name(graph->session, root->type, root->token, &name, NULL);
+    switch ((enum cdacq_root_kind)root->kind) {
+    case CDACQ_ROOT_STATIC:
+        snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "static field %s", name ? name : "?");
+        break;
+    case CDACQ_ROOT_THREAD_STATIC:
+        if (root->type)
+            snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "thread-static field %s of thread %d", name ? name : "?", root->tid);
+        else
+            snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "thread-static fields of thread %d", root->tid);
+        break;
+    case CDACQ_ROOT_LOCAL:
+        if (root->method)
+            snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "local of %s in frame %" PRIu32 " of thread %d", root->method,
+                     root->frame, root->tid);
+        else
+            snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "the runtime's own code in thread %d", root->tid);
+        break;
+    case CDACQ_ROOT_FINALIZER:
+        snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "finalizer queue: the finalizer has not run yet");
+        break;
+    default:
+        snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "%s handle 0x%" PRIx64,
+                 cdacq_handle_kind_name((enum cdacq_handle_kind)root->handle), root->type);
+        break;
+    }
+}
+
+void heap_graph_tell_problems(const struct heap_graph *graph)
+{
+    if (graph->is_under_way)
+        message("a garbage collection was under way: what it had not finished is missing or inexact");
+    for (size_t i = 0; i < MIN(graph->problems.count, (size_t)PROBLEMS_SHOWN); i++)
+        message("%s", graph->problems.items[i]);
+    if (graph->problem_count > PROBLEMS_SHOWN)
+        message("%" PRIu64 " more problems; --json has them", graph->problem_count - PROBLEMS_SHOWN);
+}

@@ -1,0 +1,112 @@
+/*
+ * heap_graph.h: the objects of a heap with their references, and the roots, as arrays of small numbers: 16 bytes an
+ * object and 4 a reference. Objects are numbered in the order of their addresses.
+ */
+#ifndef CDACQ_CLI_COMMANDS_HEAP_GRAPH_H
+#define CDACQ_CLI_COMMANDS_HEAP_GRAPH_H
+
+#include "cdacq.h"
+#include "src/cli/base/console.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+#define GRAPH_NONE       UINT32_MAX
+#define GRAPH_MEMORY_MAX (UINT64_C(8) << 30) /* bytes of all arrays */
+
+enum {
+    GRAPH_OBJECTS_MAX = 0x7ffffff0,
+    GRAPH_ROOTS_MAX = 1 << 24,
+};
+
+struct graph_type {
+    uint64_t method_table;
+    const char *name; /* NULL: not asked, or not known */
+    bool is_asked;
+    uint32_t index;
+};
+
+static inline uint64_t graph_type_key(const struct graph_type *type)
+{
+    return type->method_table;
+}
+
+DEFINE_HASH_TABLE(graph_type_index, struct graph_type, uint64_t, graph_type_key, hash_u64, equal_u64);
+DEFINE_VECTOR(graph_types, struct graph_type);
+DEFINE_VECTOR(graph_numbers, uint32_t);
+
+/* A part of the heap; its objects are [first, first of the next). */
+struct graph_segment {
+    uint64_t begin, end;
+    enum cdacq_generation generation;
+    uint32_t first;       /* object */
+    uint32_t first_block; /* of the list of blocks */
+};
+
+DEFINE_VECTOR(graph_segments, struct graph_segment);
+
+struct graph_root {
+    uint8_t kind, handle; /* enum cdacq_root_kind, enum cdacq_handle_kind */
+    bool keeps;
+    int tid;
+    uint32_t frame, token;
+    uint32_t object, dependent; /* GRAPH_NONE: none */
+    uint64_t type;              /* of a static; else the address of the reference */
+    const char *method;         /* the graph owns it */
+};
+
+DEFINE_VECTOR(graph_roots, struct graph_root);
+DEFINE_VECTOR(graph_texts, char *);
+DEFINE_VECTOR(graph_addresses, uint64_t);
+
+struct heap_graph {
+    struct cdacq_session *session;
+    struct progress progress;
+    struct graph_types types;
+    struct graph_segments segments;
+    /* Of each object: */
+    struct graph_numbers places;     /* from the begin of its segment, in units of 4 bytes */
+    struct graph_numbers sizes;      /* in units of 8 bytes */
+    struct graph_numbers type_of;    /* index of `types` */
+    struct graph_numbers first_edge; /* with one more at the end */
+    struct graph_numbers edges;      /* objects */
+    struct graph_numbers blocks;     /* the first object at or after each 512 bytes of a segment */
+    struct graph_roots roots;        /* in the order of what they are: static fields first */
+    struct graph_texts problems;     /* what of the heap or the roots was left out */
+    uint64_t problem_count;
+    bool is_under_way; /* a garbage collection was */
+    /* While it is read: */
+    struct graph_type_index type_index;
+    struct graph_type *recent;
+    struct graph_addresses slots;    /* of static fields, sorted */
+    struct graph_numbers dependents; /* indices of roots, sorted by their object */
+    size_t next_dependent, segment;  /* of the object whose references are read */
+    uint32_t object;
+    struct graph_texts methods;
+    const char *failure; /* why it ended: static; NULL: it did not */
+};
+
+/* Reads the graph. False, with a message: the heap cannot be read, or its graph would be too large. */
+bool heap_graph_read(struct heap_graph *graph, struct cdacq_session *session, int results);
+void heap_graph_deinit(struct heap_graph *graph);
+
+/* The object that an address is in; GRAPH_NONE: none. */
+uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address);
+uint64_t heap_graph_address(const struct heap_graph *graph, uint32_t object);
+enum cdacq_generation heap_graph_generation(const struct heap_graph *graph, uint32_t object);
+static inline uint64_t heap_graph_size(const struct heap_graph *graph, uint32_t object)
+{
+    return (uint64_t)graph->sizes.items[object] * 8;
+}
+
+/* The name of a type; NULL: not known. */
+const char *heap_graph_type_name(struct heap_graph *graph, uint32_t type);
+
+/* Writes what a root is: "static field Ns.Type.Field", "local of Ns.Type.Method() in frame 3 of thread 17". */
+enum { GRAPH_ROOT_TEXT_SIZE = 1024 };
+void heap_graph_root_text(const struct heap_graph *graph, const struct graph_root *root,
+                          char ret[static GRAPH_ROOT_TEXT_SIZE]);
+
+/* Shows what was left out, as messages. */
+void heap_graph_tell_problems(const struct heap_graph *graph);
+
+#endif

@@ -1,0 +1,48 @@
+#include "src/cli/commands/heap_paths.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_top, struct heap_paths *ret)
+{
+    size_t count = graph->places.count, head = 0, tail = 0;
+    uint32_t *queue = malloc((count + 1) * sizeof *queue);
+    *ret = (struct heap_paths){.from = malloc((count + 1) * sizeof *ret->from),
+                               .top = with_top ? malloc((count + 1) * sizeof *ret->top) : NULL};
+    if (!queue || !ret->from || (with_top && !ret->top)) {
+        free(queue);
+        heap_paths_deinit(ret);
+        return false;
+    }
+    memset(ret->from, 0xff, count * sizeof *ret->from);
+    for (uint32_t i = 0; i < graph->roots.count; i++) {
+        uint32_t object = graph->roots.items[i].object;
+        if (!graph->roots.items[i].keeps || ret->from[object] != GRAPH_NONE)
+            continue;
+        ret->from[object] = PATH_ROOT | i;
+        if (with_top)
+            ret->top[object] = i;
+        queue[tail++] = object;
+    }
+    while (head < tail && (target == GRAPH_NONE || ret->from[target] == GRAPH_NONE)) {
+        uint32_t object = queue[head++];
+        for (uint32_t i = graph->first_edge.items[object]; i < graph->first_edge.items[object + 1]; i++) {
+            uint32_t other = graph->edges.items[i];
+            if (ret->from[other] != GRAPH_NONE)
+                continue;
+            ret->from[other] = object;
+            if (with_top)
+                ret->top[other] = ret->top[object];
+            queue[tail++] = other;
+        }
+    }
+    free(queue);
+    return true;
+}
+
+void heap_paths_deinit(struct heap_paths *paths)
+{
+    free(paths->from);
+    free(paths->top);
+    *paths = (struct heap_paths){0};
+}

@@ -1,0 +1,24 @@
+/*
+ * heap_paths.h: the shortest paths from roots to objects.
+ */
+#ifndef CDACQ_CLI_COMMANDS_HEAP_PATHS_H
+#define CDACQ_CLI_COMMANDS_HEAP_PATHS_H
+
+#include "src/cli/commands/heap_graph.h"
+
+/* What each object was reached from: another object, or PATH_ROOT and the number of a root. */
+struct heap_paths {
+    uint32_t *from; /* of each object; GRAPH_NONE: nothing keeps it */
+    uint32_t *top;  /* of each object, the number of the root; NULL unless asked */
+};
+
+#define PATH_ROOT UINT32_C(0x80000000) /* a number of a root is below GRAPH_ROOTS_MAX */
+
+/*
+ * Searches from all roots that keep objects, until `target` is reached; GRAPH_NONE: all objects. False when out of
+ * memory. The caller frees *ret.
+ */
+bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_top, struct heap_paths *ret);
+void heap_paths_deinit(struct heap_paths *paths);
+
+#endif

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""What keeps objects of real processes: `cdacq heap --why` against what a program planted, and `--retained` against the debugger services.
+
+    why.py [RUNTIME...]     words of lab.runtimes()
+
+Of the running process, and of full, gdb's and the kernel's cores. Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import lab
+import stack_run
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+CORES = ["full", "heap", "gcore", "kernel"]
+TRIES = 4
+SHOWN = 12
+SECONDS = 300
+# The runtime describes no thread statics before .NET 10, and .NET 8 none of generic types.
+UNDESCRIBED = {"8": ("thread-static", "Holder"), "9": ("thread-static",)}
+
+Leak = collections.namedtuple("Leak", "kind type text hop")
+
+
+@contextlib.contextmanager
+def planted(work, runtime):
+    """A process that keeps its objects, how it does, and the types of which it keeps none."""
+    command = lab.program_command(work, "leaks", runtime)
+    folder = tempfile.mkdtemp(dir=work, prefix="run-")
+    log = os.path.join(folder, "target.log")
+    with open(log, "w", encoding="utf-8") as output:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
+                                   preexec_fn=lab.allow_cores)
+    target = lab.Target(folder, process, log)
+    try:
+        lab.wait_for_ready(target)
+        with open(log, encoding="utf-8") as file:
+            said = file.read()
+        kept = [Leak(*line.split("\t")) for line in re.findall(r"^KEPT (.*)$", said, re.MULTILINE)]
+        yield target, kept, re.findall(r"^FREE (.*)$", said, re.MULTILINE)
+    finally:
+        target.stop()
+        shutil.rmtree(folder)
+
+
+def ask(target, *options):
+    done = subprocess.run([TOOL, "heap", *options, str(target)], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+    return done.returncode, done.stdout, done.stderr
+
+
+def why(target, *what):
+    code, said, errors = ask(target, "--json", *(f"--why={word}" for word in what))
+    return code, [json.loads(line) for line in said.splitlines()], errors
+
+
+class Tally:
+    """What was compared, and what differs."""
+
+    def __init__(self):
+        self.said = collections.Counter()
+        self.wrong = []
+
+    def expect(self, good, what):
+        if not good:
+            self.wrong.append(what)
+
+
+def is_described(runtime, leak):
+    return not any(word in (leak.kind, leak.text) or word in leak.text for word in UNDESCRIBED.get(runtime.split(".")[0], ()))
+
+
+def compare_leak(tally, what, runtime, leak, answers):
+    paths = [path for path in answers if path["path"][-1]["type"] == leak.type]
+    if not paths:
+        tally.expect(False, f"{what}: {leak.type} has no answer")
+        return
+    root, hops = paths[0]["root"], [hop["by"] for hop in paths[0]["path"] if hop["by"]]
+    tally.said["leaks"] += 1
+    if not root:
+        tally.expect(False, f"{what}: {leak.type} has no root")
+        return
+    if not is_described(runtime, leak):
+        return
+    found = f"{root['kind']}: {root['text']} {hops[:4]}"
+    tally.expect(root["kind"] == leak.kind and leak.text in root["text"], f"{what}: {leak.type} is kept by {found}")
+    matches = leak.hop == "-" or any(leak.hop == hop or leak.hop.strip("*") in hop for hop in hops)
+    tally.expect(matches, f"{what}: the path to {leak.type} lacks {leak.hop}: {found}")
+    tally.expect(all(re.fullmatch(r"0x[0-9a-f]+", hop["address"]) for hop in paths[0]["path"]), f"{what}: addresses of {leak.type}")
+
+
+def compare_why(tally, what, runtime, target, kept, free):
+    _, answers, said = why(target, *(leak.type for leak in kept))
+    for leak in kept:
+        compare_leak(tally, what, runtime, leak, answers)
+    one = answers[0]["path"][-1]["address"] if answers else None
+    if one:
+        code, again, said = why(target, one)
+        tally.expect(code == 0 and again and again[0]["path"] == answers[0]["path"], f"{what}: another path by address: {code} {said[:200]}")
+    for name in free:
+        code, answers, said = why(target, name)
+        tally.expect(code == 1 and len(answers) == 1 and answers[0]["root"] is None and "no root was found" in said,
+                     f"{what}: {name} is kept: {code} {answers} {said[:200]}")
+
+
+def compare_text(tally, what, target):
+    """A long list is folded."""
+    _, said, errors = ask(target, "--why=Leaks.OfList")
+    tally.expect("static field Leaks.Cache.Head" in said and re.search(r"\.\.\. 4999\d more of the same", said) and len(said.splitlines()) < 12,
+                 f"{what}: {said[:400]} {errors[:200]}")
+
+
+def retained(target):
+    code, said, errors = ask(target, "--retained", "--json", "--all")
+    return code, [json.loads(line) for line in said.splitlines()], errors
+
+
+def compare_retained(tally, what, target):
+    code, lines, said = retained(target)
+    tally.expect(code in (0, 1) and lines, f"{what}: --retained: {code}: {said[:300]}")
+    if not lines:
+        return None
+    summary = lines.pop()
+    fields = {line["root"]["text"]: line["retained"] for line in lines if "root" in line}
+    head = fields.get("static field Leaks.Cache.Head", 0)
+    nodes = [line for line in lines if line.get("type") == "Leaks.Node" and "count" in line]
+    tally.expect(nodes and 0 <= head - nodes[0]["bytes"] <= 64 and nodes[0]["retained"] == head,
+                 f"{what}: {nodes} are not what Leaks.Cache.Head keeps, {head}")
+    tally.expect(summary["kept_bytes"] <= summary["bytes"] and summary["kept_objects"] <= summary["objects"], f"{what}: {summary}")
+    return summary
+
+
+def judge(tally, services, what, core, directory, summary):
+    """The debugger services count the handles of each kind, and the objects with finalizers."""
+    answer = services.walk(core, directory, "roots")
+    if "error" in answer:
+        tally.expect(False, f"{what}: the services: {answer['error']}")
+        return
+    found = {root["kind"] if root["handle"] is None else root["handle"]: root["count"] for root in summary["roots"]}
+    for kind, count in answer["handles"].items():
+        tally.said["judged handles"] += count
+        tally.expect(found.get(kind, 0) == count, f"{what}: {found.get(kind, 0)} not {count} {kind} handles")
+    finalizable = found.get("finalizable", 0), found.get("finalizer", 0)
+    tally.said["judged finalizers"] += sum(finalizable)
+    every, ready = answer["finalizable"]  # the services list those that are ready twice
+    tally.expect(finalizable == (every - ready, ready), f"{what}: finalizable {finalizable} not {answer['finalizable']}")
+    tally.said["judged objects"] += len(answer["reachable"])
+    compare_reachable(tally, what, core, answer)
+
+
+def compare_reachable(tally, what, core, answer):
+    """Of a sample of objects, whether the services find roots of them. Since .NET 9 they lack thread statics."""
+    _, answers, _ = why(core, *answer["reachable"])
+    kept = {line["path"][-1]["address"]: line["root"] for line in answers}
+    differing = [f"{address}: {kept.get(address)}" for address, is_kept in answer["reachable"].items()
+                 if address not in kept or (not is_kept and kept[address] and kept[address]["kind"] != "thread-static")
+                 or (is_kept and not kept[address])]
+    tally.expect(not differing, f"{what}: {len(differing)} of {len(answer['reachable'])} objects are kept or not: {differing[:4]}")
+
+
+def take(target, kind):
+    """One core. A thread that ends meanwhile makes createdump fail: then it is asked again."""
+    if kind == "kernel":
+        return target.kernel_core()
+    if kind == "gcore":
+        return target.gcore()
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(lab.LabError):
+            return target.createdump(kind)
+    return target.createdump(kind)
+
+
+def test_runtime(work, runtime, services):
+    tally = Tally()
+    with planted(work, runtime) as (target, kept, free):
+        directory = target.runtime_directory()
+        compare_why(tally, "live", runtime, target.pid, kept, free)
+        for kind in CORES:
+            try:
+                core = take(target, kind)
+            except lab.Skip as reason:
+                print(f"    skipped {kind}: {reason}")
+                continue
+            compare_why(tally, kind, runtime, core, kept, free)
+            compare_text(tally, kind, core)
+            summary = compare_retained(tally, kind, core)
+            if kind == "full" and summary:
+                judge(tally, services, kind, core, directory, summary)
+            os.remove(core)
+    said = ", ".join(f"{count} {what}" for what, count in tally.said.items())
+    print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}: {said}", flush=True)
+    for wrong in tally.wrong[:SHOWN]:
+        print(f"    {wrong}")
+    return not tally.wrong
+
+
+def main():
+    try:
+        if shutil.which("dotnet") is None:
+            raise lab.Skip("dotnet is not installed")
+        with tempfile.TemporaryDirectory(prefix="cdacq-why-") as work:
+            services = stack_run.Services(work)
+            try:
+                return 0 if all([test_runtime(work, runtime, services) for runtime in lab.runtimes(sys.argv[1:])]) else 1
+            finally:
+                services.close()
+    except lab.Skip as reason:
+        print(f"skipped: {reason}")
+        return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
