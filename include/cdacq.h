@@ -47,6 +47,7 @@
 #ifndef CDACQ_H
 #define CDACQ_H
 
+#include <cdacq/async.h>
 #include <cdacq/block.h>
 #include <cdacq/error.h>
 #include <cdacq/follow.h>

@@ -3,9 +3,12 @@
 #include "contracts/method_il.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"
+#include "contracts/objects/value.h"
+#include "contracts/threading/task.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /*
@@ -75,28 +78,47 @@ static bool is_box(const struct metadata *metadata, uint32_t token)
 }
 
 /* The type of a box's state machine: the last type argument of the box's type. 0: it is no box. */
-static uint64_t machine_type(struct threading_types *types, uint64_t method_table)
+static uint64_t read_machine_type(struct threading_types *types, uint64_t method_table)
 {
     struct reader *reader = types->cache->reader;
-    struct type_search search = type_search_begin(types, FUEL_NAME);
     const struct metadata *metadata;
     uint32_t token, count = 0;
-    uint64_t arguments, ret = 0;
+    uint64_t arguments;
     for (unsigned i = 0; i < HIERARCHY_MAX && method_table && reader_step(reader, "base types"); i++) {
         if (read_field(reader, method_table, F_MethodTable_Module) == types->core &&
             type_handle_definition(types->cache, method_table, &metadata, &token) == CDACQ_OK &&
             is_box(metadata, token) &&
-            type_handle_arguments(types->cache, method_table, &arguments, &count) == CDACQ_OK && count) {
-            ret = read_pointer(reader, arguments + (uint64_t)(count - 1) * reader->pointer_size);
-            break;
-        }
+            type_handle_arguments(types->cache, method_table, &arguments, &count) == CDACQ_OK && count)
+            return read_pointer(reader, arguments + (uint64_t)(count - 1) * reader->pointer_size);
         method_table = method_table_parent(reader, method_table);
     }
-    return type_search_end(types, &search) ? ret : 0;
+    return 0;
 }
 
-/* The first word of `object` that refers to an object of `method_table`. 0: there is none. */
-static uint64_t reference_to(struct threading_types *types, uint64_t object, uint64_t method_table)
+/* The same with what it says of the box, looked up once. */
+static struct threading_box find_box(struct threading_types *types, uint64_t method_table)
+{
+    struct reader *reader = types->cache->reader;
+    const struct threading_box *known = threading_boxes_find(&types->boxes, method_table);
+    struct threading_box box = {.method_table = method_table};
+    if (known || !method_table)
+        return known ? *known : box;
+    struct type_search search = type_search_begin(types, FUEL_NAME);
+    box.machine = read_machine_type(types, method_table);
+    box.is_inside = box.machine && method_table_is_value(reader, box.machine);
+    if (!type_search_end(types, &search))
+        return (struct threading_box){.method_table = method_table};
+    if (types->boxes.count < THREADING_TYPES_MAX)
+        (void)threading_boxes_insert(&types->boxes, box, NULL);
+    return box;
+}
+
+uint64_t async_box_machine(struct threading_types *types, uint64_t method_table)
+{
+    return find_box(types, method_table).machine;
+}
+
+uint64_t async_object_reference_to(struct threading_types *types, uint64_t object, uint64_t method_table)
 {
     struct words words = words_of(types, object, ASYNC_WORDS_MAX);
     uint64_t word;
@@ -106,6 +128,16 @@ static uint64_t reference_to(struct threading_types *types, uint64_t object, uin
     return 0;
 }
 
+bool async_object_refers_to(struct threading_types *types, uint64_t object, uint64_t other)
+{
+    struct words words = words_of(types, object, ASYNC_WORDS_MAX);
+    uint64_t word;
+    while (next_word(&words, &word))
+        if (word == other)
+            return true;
+    return false;
+}
+
 /* The box of an iterator: the two refer to each other, so nothing else can be mistaken for it. */
 static uint64_t box_of_iterator(struct threading_types *types, uint64_t iterator, uint64_t method_table)
 {
@@ -113,8 +145,8 @@ static uint64_t box_of_iterator(struct threading_types *types, uint64_t iterator
     uint64_t word;
     while (next_word(&words, &word))
         if (threading_type_of(types, word, false) == THREADING_TASK &&
-            machine_type(types, method_table_of(types, word)) == method_table &&
-            reference_to(types, word, method_table) == iterator)
+            async_box_machine(types, method_table_of(types, word)) == method_table &&
+            async_object_reference_to(types, word, method_table) == iterator)
             return word;
     return 0;
 }
@@ -122,9 +154,10 @@ static uint64_t box_of_iterator(struct threading_types *types, uint64_t iterator
 bool async_method_find(struct threading_types *types, uint64_t object, struct async_method *ret)
 {
     uint64_t table = method_table_of(types, object);
-    *ret = (struct async_method){.box = object, .type = table ? machine_type(types, table) : 0};
+    const struct threading_box box = find_box(types, table);
+    *ret = (struct async_method){.box = object, .type = box.machine};
     if (ret->type) {
-        ret->machine = reference_to(types, object, ret->type);
+        ret->machine = box.is_inside ? 0 : async_object_reference_to(types, object, ret->type);
         return true;
     }
     if (!table || threading_is_task(threading_type_of(types, object, true)))
@@ -135,33 +168,69 @@ bool async_method_find(struct threading_types *types, uint64_t object, struct as
 
 /* ---- What is awaited ---- */
 
+/* What stands for the name of a field; the numbers between are those of awaiters, as in their names. */
+enum { FIELD_STATE = 0, FIELD_MACHINE_OF_BOX = UINT32_MAX };
+
+static const char *field_name(uint32_t number, char room[static 32])
+{
+    if (number == FIELD_STATE)
+        return state_name;
+    if (number == FIELD_MACHINE_OF_BOX)
+        return "StateMachine";
+    snprintf(room, 32, "<>u__%" PRIu32, number);
+    return room;
+}
+
+/* Searches for a field of a type once. False: it has none, or cannot be read. */
+static bool find_field(struct threading_types *types, uint64_t method_table, uint32_t number, uint32_t *ret_offset)
+{
+    const struct threading_async_key key = {method_table, number};
+    const struct threading_async_field *known = threading_async_fields_find(&types->async_fields, key);
+    struct threading_async_field item = {.key = key};
+    struct object_field field = {.offset = 0};
+    char room[32];
+    if (!known) {
+        const char *name = field_name(number, room);
+        struct type_search search = type_search_begin(types, FUEL_NAME);
+        item.found =
+            (number == FIELD_MACHINE_OF_BOX ? object_field_find(types->cache, method_table, name, &field)
+                                            : object_field_declared(types->cache, method_table, name, &field)) &&
+            !field.is_static;
+        item.offset = field.offset;
+        if (!type_search_end(types, &search))
+            return false;
+        if (types->async_fields.count < THREADING_TYPES_MAX)
+            (void)threading_async_fields_insert(&types->async_fields, item, NULL);
+        known = &item;
+    }
+    *ret_offset = known->offset;
+    return known->found;
+}
+
 /* The address of a field of the state machine. */
-static bool machine_field(struct threading_types *types, const struct async_method *method, const char *name,
+static bool machine_field(struct threading_types *types, const struct async_method *method, uint32_t number,
                           uint64_t *ret)
 {
-    struct reader *reader = types->cache->reader;
-    struct object_field place = {.offset = 0}, field = {.offset = 0};
+    unsigned pointer = types->cache->reader->pointer_size;
+    uint32_t place = 0, offset;
     if (!method->type || !types->reads_left)
         return false;
     types->reads_left--;
-    struct type_search search = type_search_begin(types, FUEL_NAME);
-    bool found = method->machine ||
-                 object_field_find(types->cache, object_method_table(reader, method->box), "StateMachine", &place);
-    found = found && object_field_declared(types->cache, method->type, name, &field) && !field.is_static;
-    uint64_t start = method->machine ? method->machine : method->box + place.offset;
-    if (!type_search_end(types, &search) || !found)
+    if (!method->machine && !find_field(types, method_table_of(types, method->box), FIELD_MACHINE_OF_BOX, &place))
         return false;
-    *ret = object_field_address(reader, start, &field);
+    if (!find_field(types, method->type, number, &offset))
+        return false;
+    *ret = (method->machine ? method->machine : method->box + place) + pointer + offset;
     return true;
 }
 
 /* The value of a field of the state machine; 0 if it has no such field, or if it cannot be read. */
-static uint64_t read_machine_field(struct threading_types *types, const struct async_method *method, const char *name,
+static uint64_t read_machine_field(struct threading_types *types, const struct async_method *method, uint32_t number,
                                    unsigned width)
 {
     struct reader *reader = types->cache->reader;
     uint64_t address;
-    if (!machine_field(types, method, name, &address))
+    if (!machine_field(types, method, number, &address))
         return 0;
     struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
     uint64_t value = read_uint(reader, address, width);
@@ -187,7 +256,7 @@ static bool has_completed(struct threading_types *types, uint64_t source)
 {
     struct async_method method;
     return async_method_find(types, source, &method) &&
-           (int32_t)read_machine_field(types, &method, state_name, 4) < MACHINE_RUNS;
+           (int32_t)read_machine_field(types, &method, FIELD_STATE, 4) < MACHINE_RUNS;
 }
 
 /*
@@ -196,11 +265,9 @@ static bool has_completed(struct threading_types *types, uint64_t source)
  */
 static uint64_t next_of_awaiters(struct threading_types *types, const struct async_method *method, unsigned *number)
 {
-    char name[32];
     uint64_t address, object;
     while (++*number <= ASYNC_AWAITERS_MAX) {
-        snprintf(name, sizeof name, "<>u__%u", *number);
-        if (!machine_field(types, method, name, &address))
+        if (!machine_field(types, method, *number, &address))
             return 0;
         struct words words = {types, address, address + types->cache->reader->pointer_size};
         if (next_word(&words, &object) && object)
@@ -223,13 +290,28 @@ static uint64_t awaited_source(struct threading_types *types, const struct async
 uint64_t async_method_awaiter_task(struct threading_types *types, const struct async_method *method)
 {
     uint64_t task, address;
-    if (!method->type || !machine_field(types, method, state_name, &address) ||
-        (int32_t)read_machine_field(types, method, state_name, 4) < 0)
+    if (!method->type || !machine_field(types, method, FIELD_STATE, &address) ||
+        (int32_t)read_machine_field(types, method, FIELD_STATE, 4) < 0)
         return 0;
     for (unsigned number = 0; (task = next_of_awaiters(types, method, &number));)
         if (threading_is_task(threading_type_of(types, task, false)))
             return task;
     return 0;
+}
+
+uint64_t async_method_awaiter(struct threading_types *types, const struct async_method *method)
+{
+    uint64_t object, found = 0;
+    for (unsigned number = 0; (object = next_of_awaiters(types, method, &number));) {
+        enum task_status status;
+        if (!method_table_of(types, object))
+            continue;
+        found = found ? found : object;
+        if (threading_is_task(threading_type_of(types, object, true)) && task_read_status(types, object, &status) &&
+            !task_is_completed(status))
+            return object;
+    }
+    return found;
 }
 
 uint64_t async_method_awaited(struct threading_types *types, const struct async_method *method,
@@ -310,9 +392,9 @@ static bool find_suspension(struct threading_types *types, uint64_t method_table
 bool async_method_state(struct threading_types *types, const struct async_method *method, int32_t *ret)
 {
     uint64_t address;
-    if (!method->type || !machine_field(types, method, state_name, &address))
+    if (!method->type || !machine_field(types, method, FIELD_STATE, &address))
         return false;
-    *ret = (int32_t)read_machine_field(types, method, state_name, 4);
+    *ret = (int32_t)read_machine_field(types, method, FIELD_STATE, 4);
     return *ret >= 0;
 }
 
@@ -336,7 +418,9 @@ uint64_t async_method_source_continuation(struct threading_types *types, uint64_
     uint64_t word, before = 0;
     for (; next_word(&words, &word); before = word)
         if (threading_type_of(types, before, false) == THREADING_DELEGATE &&
-            threading_is_task(threading_type_of(types, word, false)) && !has_completed(types, source))
+            (threading_is_task(threading_type_of(types, word, false)) ||
+             async_box_machine(types, method_table_of(types, word))) &&
+            !has_completed(types, source))
             return word;
     return 0;
 }

@@ -31,6 +31,21 @@ struct async_method {
  */
 bool async_method_find(struct threading_types *types, uint64_t object, struct async_method *ret);
 
+/* The type of the state machine of a box, whose method table is given. 0: it is no box, or it cannot be read. */
+uint64_t async_box_machine(struct threading_types *types, uint64_t method_table);
+
+/* The first word of `object` that refers to another object of `method_table`. 0: there is none. */
+uint64_t async_object_reference_to(struct threading_types *types, uint64_t object, uint64_t method_table);
+
+/* Whether a word of `object` refers to `other`, which may be the same. */
+bool async_object_refers_to(struct threading_types *types, uint64_t object, uint64_t other);
+
+/*
+ * What the first of the method's awaiters refers to: a task that has not completed, or else another object. It is not
+ * checked that it leads to the box. 0: nothing, or it is not known.
+ */
+uint64_t async_method_awaiter(struct threading_types *types, const struct async_method *method);
+
 /*
  * What the method awaits: a task whose completion leads to the box, as `leads_to` says, or another source of a value
  * (IValueTaskSource). An awaiter refers to the source, and the source has the box as the state of its continuation. 0:

@@ -134,6 +134,8 @@ void threading_types_init(struct threading_types *types, struct module_cache *ca
 void threading_types_deinit(struct threading_types *types)
 {
     threading_method_tables_deinit(&types->known);
+    threading_boxes_deinit(&types->boxes);
+    threading_async_fields_deinit(&types->async_fields);
 }
 
 struct type_search type_search_begin(struct threading_types *types, uint32_t fuel)

@@ -138,6 +138,49 @@ struct threading_field_place {
     uint32_t offset; /* from the object */
 };
 
+/* Whether a type is the box of a state machine (contracts/threading/async_method). */
+struct threading_box {
+    uint64_t method_table;
+    uint64_t machine; /* the type of the state machine; 0: it is no box */
+    bool is_inside;   /* the state machine is a struct in the box */
+};
+
+/* A field of a box or a state machine, by its type and a number that stands for its name. */
+struct threading_async_key {
+    uint64_t method_table;
+    uint32_t number;
+};
+
+struct threading_async_field {
+    struct threading_async_key key;
+    bool found;
+    uint32_t offset; /* from the first field */
+};
+
+static inline uint64_t threading_box_key(const struct threading_box *box)
+{
+    return box->method_table;
+}
+
+static inline struct threading_async_key threading_async_field_key(const struct threading_async_field *field)
+{
+    return field->key;
+}
+
+static inline uint64_t hash_threading_async(struct threading_async_key key, uint64_t seed)
+{
+    return hash_u64(key.method_table, hash_u64(key.number, seed));
+}
+
+static inline bool equal_threading_async(struct threading_async_key a, struct threading_async_key b)
+{
+    return a.method_table == b.method_table && a.number == b.number;
+}
+
+DEFINE_HASH_TABLE(threading_boxes, struct threading_box, uint64_t, threading_box_key, hash_u64, equal_u64);
+DEFINE_HASH_TABLE(threading_async_fields, struct threading_async_field, struct threading_async_key,
+                  threading_async_field_key, hash_threading_async, equal_threading_async);
+
 /* The type AsyncDispatcherInfo (contracts/threading/continuation). */
 struct threading_dispatcher {
     bool searched;
@@ -152,6 +195,8 @@ struct threading_types {
     struct threading_method_tables known;
     struct threading_field_place fields[THREADING_FIELD_COUNT];
     struct threading_dispatcher dispatcher;
+    struct threading_boxes boxes;
+    struct threading_async_fields async_fields;
 };
 
 /* Does not fail: if the core library cannot be found, every object is THREADING_OTHER. */

@@ -125,14 +125,14 @@ static bool take_only(void *context, uint64_t object, enum threading_type type)
     return !only->several;
 }
 
-/* The only object that the completion of a task or source leads to; 0: there is none, or there are several. */
-static uint64_t only_continuation(struct async_frames *frames, uint64_t object)
+uint64_t async_frames_continuation(struct async_frames *frames, uint64_t object, bool *ret_several)
 {
     struct only only = {0};
     struct async_method method;
     bool is_task = threading_is_task(threading_type_of(frames->types, object, true));
     if (is_task)
         (void)task_each_continuation(frames->types, object, take_only, &only);
+    *ret_several = only.several;
     if (only.object || only.several)
         return only.several ? 0 : only.object;
     if (!async_method_find(frames->types, object, &method) || !method.type)
@@ -146,7 +146,8 @@ bool async_frames_awaiting(struct async_frames *frames, uint64_t task, struct as
 {
     size_t begin = ret->count;
     for (unsigned i = 0; i < ASYNC_FRAMES_MAX && ret->count - begin < ASYNC_FRAMES_MAX; i++) {
-        task = only_continuation(frames, task);
+        bool several;
+        task = async_frames_continuation(frames, task, &several);
         if (!task)
             break;
         if (!async_frames_of(frames, task, ret))

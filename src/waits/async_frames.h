@@ -69,6 +69,12 @@ bool async_frames_of(struct async_frames *frames, uint64_t object, struct async_
 bool async_frames_awaiting(struct async_frames *frames, uint64_t task, struct async_frame_list *ret);
 
 /*
+ * The only object that the completion of a task or source leads to: a task, a box, or something else. 0: there is none,
+ * or there are several, as *ret_several then says. An event of a thread that is blocked does not count.
+ */
+uint64_t async_frames_continuation(struct async_frames *frames, uint64_t object, bool *ret_several);
+
+/*
  * The answer for a frame, as that for an address: its method, IL offset and line. False if it is none that a person
  * wrote. Texts are valid as in other answers.
  */

@@ -326,6 +326,9 @@ const char *graph_method_table_name(struct cdacq_wait_graph *graph, uint64_t met
 /* The name of an object's type; NULL: not known. */
 const char *graph_type_name(struct cdacq_wait_graph *graph, uint64_t object);
 
+/* Appends the method that has an entry point, as `reader_begin` allows; nothing if it is not known. */
+void wait_name_entry(struct resolver *resolver, uint64_t entry, struct text *text);
+
 /* The method of a task; NULL: not known. */
 const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task);
 

@@ -89,9 +89,8 @@ static void name_machine(struct cdacq_wait_graph *graph, uint64_t method_table, 
     }
 }
 
-static void name_entry(struct cdacq_wait_graph *graph, uint64_t entry, struct text *text)
+void wait_name_entry(struct resolver *resolver, uint64_t entry, struct text *text)
 {
-    struct resolver *resolver = graph->resolver;
     const struct method_namer namer = {.cache = &resolver->modules,
                                        .spelling = &name_spelling_source,
                                        .runtime_types = resolver->target->runtime_types};
@@ -147,6 +146,6 @@ const char *graph_task_method(struct cdacq_wait_graph *graph, uint64_t task)
     if (method.type)
         name_machine(graph, method.type, &text);
     else
-        name_entry(graph, key, &text);
+        wait_name_entry(graph->resolver, key, &text);
     return keep(graph, &graph->method_names, key, &text);
 }

@@ -1,0 +1,428 @@
+/* async.c: the calls of cdacq/async.h. Equal chains become one; their words are formed once. */
+#include "cdacq/async.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "contracts/objects/exception.h"
+#include "contracts/threading/task.h"
+#include "src/api/heap.h"
+#include "src/api/type_name.h"
+#include "src/waits/async_reasons.h"
+#include "util/sized.h"
+
+enum { FRAMES_SHOWN_MAX = 16 * 1024 }; /* of a chain */
+
+/* A chain by its frames and what it waits for. */
+struct group_key {
+    const struct async_operations *operations;
+    uint32_t chain;
+    enum async_reason_kind kind;
+    uint64_t type;
+    uint64_t hash;
+};
+
+struct group {
+    struct group_key key;
+    uint64_t count;
+    struct async_common common;
+};
+
+static struct group_key group_key(const struct group *group)
+{
+    return group->key;
+}
+
+static uint64_t hash_group(struct group_key key, uint64_t seed)
+{
+    return hash_u64(key.hash, seed);
+}
+
+/* The frames of a chain, one after the other. */
+struct chain_frames {
+    const struct async_operations *operations;
+    uint32_t operation, operations_left, frame;
+};
+
+static struct chain_frames frames_of(const struct async_operations *operations, uint32_t chain)
+{
+    const struct async_chain *item = &operations->chains.items[chain];
+    return (struct chain_frames){operations, item->operation, item->operation_count, 0};
+}
+
+static const struct async_frame *next_frame(struct chain_frames *frames)
+{
+    while (frames->operations_left && frames->operation != ASYNC_NONE) {
+        const struct async_operation *item = &frames->operations->items.items[frames->operation];
+        if (frames->frame < item->frame_count)
+            return &frames->operations->frames.items[item->first_frame + frames->frame++];
+        frames->frame = 0;
+        frames->operation = item->next;
+        frames->operations_left--;
+    }
+    return NULL;
+}
+
+static bool equal_frames(const struct async_frame *a, const struct async_frame *b)
+{
+    return a->info == b->info && a->pc == b->pc && a->type == b->type && a->state == b->state;
+}
+
+static bool equal_groups(struct group_key a, struct group_key b)
+{
+    struct chain_frames left = frames_of(a.operations, a.chain), right = frames_of(b.operations, b.chain);
+    const struct async_chain *chains = a.operations->chains.items;
+    const struct async_frame *one, *other;
+    if (a.hash != b.hash || a.kind != b.kind || a.type != b.type ||
+        chains[a.chain].is_cycle != chains[b.chain].is_cycle)
+        return false;
+    do {
+        one = next_frame(&left);
+        other = next_frame(&right);
+    } while (one && other && equal_frames(one, other));
+    return !one && !other;
+}
+
+DEFINE_HASH_TABLE(groups, struct group, struct group_key, group_key, hash_group, equal_groups);
+DEFINE_VECTOR(group_list, struct group);
+DEFINE_VECTOR(method_list, struct cdacq_method);
+
+/* A failed task, and how many are like it. */
+struct failure_key {
+    uint64_t method, type; /* of the state machine, and of the exception */
+};
+
+struct failure {
+    struct failure_key key;
+    uint64_t task, exception, count;
+};
+
+static struct failure_key failure_key(const struct failure *failure)
+{
+    return failure->key;
+}
+
+static uint64_t hash_failure(struct failure_key key, uint64_t seed)
+{
+    return hash_u64(key.method, hash_u64(key.type, seed));
+}
+
+static bool equal_failures(struct failure_key a, struct failure_key b)
+{
+    return a.method == b.method && a.type == b.type;
+}
+
+DEFINE_HASH_TABLE(failures, struct failure, struct failure_key, failure_key, hash_failure, equal_failures);
+DEFINE_VECTOR(failure_list, struct failure);
+
+struct visit {
+    struct cdacq_session *session;
+    struct cdacq_async_visitor visitor;
+    struct cdacq_async_info info;
+    struct gc_problems problems;
+    struct async_operations operations;
+    struct async_reasons reasons;
+    struct groups groups;
+    struct failures failures;
+    bool stopped;
+};
+
+static void tell_problem(void *context, const char *text)
+{
+    struct visit *visit = context;
+    if (visit->visitor.problem && !visit->stopped)
+        visit->stopped = visit->visitor.problem(text, visit->visitor.context) != 0;
+}
+
+static bool out_of_memory(struct visit *visit)
+{
+    return reader_fail(&visit->session->resolver.reader, CDACQ_ERR_NOMEM, 0, "async operations");
+}
+
+/* ---- Chains ---- */
+
+static uint64_t hash_chain(const struct async_operations *operations, uint32_t chain)
+{
+    struct chain_frames frames = frames_of(operations, chain);
+    const struct async_frame *frame;
+    uint64_t hash = 0;
+    while ((frame = next_frame(&frames)))
+        hash = hash_u64(frame->pc ^ frame->type, hash_u64(frame->info ^ (uint32_t)frame->state, hash));
+    return hash;
+}
+
+static bool add_chain(struct visit *visit, uint32_t number)
+{
+    const struct async_reason reason = async_reason_of(&visit->reasons, &visit->operations.chains.items[number]);
+    const struct group new = {
+        .key = {&visit->operations, number, reason.kind, reason.type, hash_chain(&visit->operations, number)},
+        .common = {reason, reason.due, reason.due, false}};
+    bool added;
+    struct group *group = groups_insert(&visit->groups, new, &added);
+    if (!group)
+        return out_of_memory(visit);
+    group->count++;
+    if (added)
+        return true;
+    struct async_common *common = &group->common;
+    common->differs |= common->reason.thing != reason.thing;
+    if (common->reason.awaited != reason.awaited)
+        common->reason.has_due &= reason.has_due;
+    common->due_begin = MIN(common->due_begin, reason.due);
+    common->due_end = MAX(common->due_end, reason.due);
+    return true;
+}
+
+static bool group_chains(struct visit *visit)
+{
+    const struct async_chain_list *chains = &visit->operations.chains;
+    struct reader *reader = &visit->session->resolver.reader;
+    for (uint32_t i = 0; i < chains->count && reader_step(reader, "chains of async methods"); i++) {
+        visit->info.chain_count++;
+        visit->info.method_count += chains->items[i].frame_count;
+        if (!add_chain(visit, i))
+            return false;
+    }
+    return !reader_failed(reader);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct group *left = a, *right = b;
+    if (left->count != right->count)
+        return left->count < right->count ? 1 : -1;
+    return (left->key.chain > right->key.chain) - (left->key.chain < right->key.chain);
+}
+
+/* Forms the answers for the frames that a person wrote. */
+static bool form_methods(struct visit *visit, uint32_t chain, struct method_list *methods)
+{
+    struct chain_frames frames = frames_of(&visit->operations, chain);
+    const struct async_frame *frame;
+    methods->count = 0;
+    while ((frame = next_frame(&frames)) && methods->count < FRAMES_SHOWN_MAX) {
+        struct cdacq_method method = {.size = sizeof method};
+        struct reader *reader = &visit->session->resolver.reader;
+        struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+        bool shown = async_frame_answer(&visit->operations.async, frame, &method);
+        reader_leave(reader, &outer);
+        if (shown && !method.name && !method.error)
+            continue;
+        if (shown && method.error)
+            answer_keep_error(&visit->session->resolver, &method);
+        if (shown && !method_list_append(methods, method))
+            return out_of_memory(visit);
+    }
+    return true;
+}
+
+static void tell_chain(struct visit *visit, const struct group *group, struct method_list *methods)
+{
+    const struct async_chain *chain = &visit->operations.chains.items[group->key.chain];
+    struct text words = {0};
+    if (!form_methods(visit, group->key.chain, methods) || !methods->count)
+        return;
+    async_reason_put(&visit->reasons, chain, &group->common, &words);
+    const struct cdacq_async_chain told = {
+        .size = sizeof told,
+        .methods = methods->items,
+        .method_count = methods->count,
+        .count = group->count,
+        .waits_for = words.data && !words.broken ? words.data : "not known",
+        .object = group->common.differs ? 0 : group->common.reason.thing & ~UINT64_C(1),
+        .operation = visit->operations.items.items[chain->operation].object,
+        .is_cycle = chain->is_cycle,
+    };
+    visit->stopped = visit->visitor.chain(&told, visit->visitor.context) != 0;
+    text_deinit(&words);
+}
+
+static void tell_chains(struct visit *visit)
+{
+    struct reader *reader = &visit->session->resolver.reader;
+    struct group_list list = {0};
+    struct method_list methods = {0};
+    if (!visit->visitor.chain || visit->stopped)
+        return;
+    if (!group_list_reserve(&list, visit->groups.count + 1))
+        out_of_memory(visit);
+    for (const struct group *group = NULL; !reader_failed(reader) && (group = groups_next(&visit->groups, group));)
+        list.items[list.count++] = *group;
+    if (list.count)
+        qsort(list.items, list.count, sizeof *list.items, by_count);
+    for (size_t i = 0; i < list.count && !visit->stopped && reader_step(reader, "chains of async methods"); i++)
+        tell_chain(visit, &list.items[i], &methods);
+    group_list_deinit(&list);
+    method_list_deinit(&methods);
+}
+
+/* ---- Failed tasks ---- */
+
+static bool take_first(void *context, uint64_t object)
+{
+    uint64_t *first = context;
+    *first = object;
+    return false;
+}
+
+/* Adds the task of a TaskExceptionHolder, if nobody has seen its exceptions. */
+static bool add_failure(struct visit *visit, uint64_t holder)
+{
+    struct async_kinds *kinds = &visit->operations.kinds;
+    struct threading_types *types = &visit->operations.types;
+    uint64_t handled, captured = 0, task = async_reference(kinds, holder, "m_task");
+    uint64_t list = async_reference(kinds, holder, "m_faultExceptions");
+    struct async_method method = {0};
+    enum task_status status;
+    if (!async_read(kinds, holder, "m_isHandled", 1, &handled) || handled || !list ||
+        !threading_is_task(threading_type_of(types, task, true)) || !task_read_status(types, task, &status) ||
+        status != TASK_FAULTED)
+        return true;
+    (void)list_each(types, list, 1, take_first, &captured);
+    struct failure failure = {.task = task, .exception = async_reference(kinds, captured, "_exception")};
+    if (async_method_find(types, task, &method))
+        failure.key.method = method.type;
+    failure.key.type = async_type_of(kinds, failure.exception);
+    struct failure *known = failures_insert(&visit->failures, failure, NULL);
+    if (!known)
+        return out_of_memory(visit);
+    known->count++;
+    visit->info.failed_count++;
+    return true;
+}
+
+static bool find_failures(struct visit *visit)
+{
+    const struct async_objects *holders = &visit->operations.objects[ASYNC_HOLDER];
+    struct reader *reader = &visit->session->resolver.reader;
+    for (size_t i = 0; i < holders->count && reader_step(reader, "failed tasks"); i++)
+        if (!add_failure(visit, holders->items[i]))
+            return false;
+    return !reader_failed(reader);
+}
+
+static int by_failures(const void *a, const void *b)
+{
+    const struct failure *left = a, *right = b;
+    if (left->count != right->count)
+        return left->count < right->count ? 1 : -1;
+    return (left->task > right->task) - (left->task < right->task);
+}
+
+static void tell_failure(struct visit *visit, const struct failure *failure)
+{
+    const struct async_frame frame = {.object = failure->task, .type = failure->key.method, .state = -1};
+    struct cdacq_method method = {.size = sizeof method};
+    struct reader *reader = &visit->session->resolver.reader;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    bool named = frame.type && async_frame_answer(&visit->operations.async, &frame, &method);
+    reader_leave(reader, &outer);
+    const struct cdacq_failed_task told = {
+        .size = sizeof told,
+        .count = failure->count,
+        .task = failure->task,
+        .exception = failure->exception,
+        .method = named ? method.name : NULL,
+        .type = failure->key.type ? type_name(visit->session, failure->key.type, NULL) : NULL,
+    };
+    visit->stopped = visit->visitor.failed(&told, visit->visitor.context) != 0;
+}
+
+static void tell_failures(struct visit *visit)
+{
+    struct reader *reader = &visit->session->resolver.reader;
+    struct failure_list list = {0};
+    if (!visit->visitor.failed || visit->stopped)
+        return;
+    if (!failure_list_reserve(&list, visit->failures.count + 1))
+        out_of_memory(visit);
+    for (const struct failure *item = NULL; !reader_failed(reader) && (item = failures_next(&visit->failures, item));)
+        list.items[list.count++] = *item;
+    if (list.count)
+        qsort(list.items, list.count, sizeof *list.items, by_failures);
+    for (size_t i = 0; i < list.count && !visit->stopped && reader_step(reader, "failed tasks"); i++)
+        tell_failure(visit, &list.items[i]);
+    failure_list_deinit(&list);
+}
+
+/* ---- The visit ---- */
+
+/* The time of the clock that timers go by, in milliseconds; 0 of a core, which does not say it. */
+static int64_t target_time(const struct cdacq_session *session)
+{
+    struct timespec now;
+    struct cdacq_target_info info = {.size = sizeof info};
+    if (cdacq_target_get_info(session->resolver.target, &info, NULL) < 0 || info.kind != CDACQ_TARGET_PROCESS ||
+        clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+        return 0;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void visit_gc(struct visit *visit, const struct gc *gc)
+{
+    struct reader *reader = &visit->session->resolver.reader;
+    struct gc_segments segments = {0};
+    struct gc_holes holes = {0};
+    if (gc_segments_read(reader, gc, &visit->problems, &segments) &&
+        gc_holes_read(reader, gc, &visit->problems, &holes) &&
+        async_operations_find(&visit->operations, &segments, &holes) &&
+        async_reasons_init(&visit->reasons, &visit->operations, target_time(visit->session)) &&
+        async_reasons_mark_cycles(&visit->reasons) && group_chains(visit) && find_failures(visit)) {
+        tell_chains(visit);
+        tell_failures(visit);
+    }
+    gc_holes_deinit(&holes);
+    gc_segments_deinit(&segments);
+}
+
+static enum cdacq_status check(struct cdacq_session *session, const struct cdacq_async_visitor *visitor,
+                               const struct cdacq_async_info *ret, struct cdacq_error *err)
+{
+    if (!session || !visitor)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no visitor" : "no session");
+    enum cdacq_status status = ret ? sized_check(ret, "struct cdacq_async_info", err) : CDACQ_OK;
+    if (status == CDACQ_OK)
+        status = sized_check(visitor, "struct cdacq_async_visitor", err);
+    if (status == CDACQ_OK && session->resolver.modules.aot)
+        return error_set(err, CDACQ_ERR_CONTRACT, 0, "async operations of NativeAOT programs are not found");
+    return status == CDACQ_OK ? heap_check_contract(session, err) : status;
+}
+
+enum cdacq_status cdacq_session_visit_async(struct cdacq_session *session, const struct cdacq_async_visitor *visitor,
+                                            struct cdacq_async_info *ret, struct cdacq_error *err)
+{
+    struct gc gc;
+    enum cdacq_status status = check(session, visitor, ret, err);
+    if (status < 0)
+        return status;
+    struct reader *reader = &session->resolver.reader;
+    struct visit *visit = calloc(1, sizeof *visit);
+    if (!visit)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    visit->session = session;
+    visit->problems = (struct gc_problems){.tell = tell_problem, .context = visit};
+    visit->info.size = sizeof visit->info;
+    memcpy(&visit->visitor, visitor, MIN(visitor->size, sizeof visit->visitor));
+    resolver_begin(&session->resolver);
+    reader_begin(reader, FUEL_HEAP);
+    if (!gc_read(reader, &gc)) {
+        free(visit);
+        return reader_status(reader, err);
+    }
+    epoch_pin(&session->resolver.epoch);
+    async_operations_init(&visit->operations, &session->resolver, &visit->problems);
+    visit_gc(visit, &gc);
+    epoch_unpin(&session->resolver.epoch);
+    gc_deinit(&gc);
+    visit->info.problem_count = visit->problems.count;
+    bool stopped = visit->stopped;
+    status = stopped ? CDACQ_STOPPED : reader_failed(reader) ? reader_status(reader, err) : CDACQ_OK;
+    if (ret && status >= 0)
+        sized_copy(ret, &visit->info, sizeof visit->info);
+    async_reasons_deinit(&visit->reasons);
+    async_operations_deinit(&visit->operations);
+    groups_deinit(&visit->groups);
+    failures_deinit(&visit->failures);
+    free(visit);
+    return status;
+}

@@ -1,0 +1,85 @@
+/*
+ * async_operations.h: all pending async operations of a heap. An operation is a task, or a pooled box, with the methods
+ * that have suspended in it: one of a state machine, or all of a RuntimeAsyncTask. The completion of what one awaits
+ * leads to it, and so from the innermost operation to the outermost: a chain. Each operation is in one chain.
+ */
+#ifndef CDACQ_WAITS_ASYNC_OPERATIONS_H
+#define CDACQ_WAITS_ASYNC_OPERATIONS_H
+
+#include "contracts/gc/walk.h"
+#include "src/waits/async_frames.h"
+#include "src/waits/async_kinds.h"
+
+enum {
+    ASYNC_OPERATIONS_MAX = 1 << 22, /* also of semaphores, channels, sources of tasks, and failures, each */
+    ASYNC_LEADS_MAX = 64,           /* tasks of other kinds between two operations */
+};
+
+#define ASYNC_NONE UINT32_MAX
+
+struct async_operation {
+    uint64_t object;
+    uint64_t first_frame; /* in `frames`, from the innermost method */
+    uint32_t frame_count;
+    uint32_t next;    /* the operation that awaits this one alone; ASYNC_NONE: there is none */
+    uint32_t chain;   /* that it is in; ASYNC_NONE: none yet */
+    bool is_awaited;  /* another one's `next` is this */
+    bool has_several; /* several wait for its completion */
+};
+
+struct async_chain {
+    uint32_t operation; /* the innermost */
+    uint32_t operation_count;
+    uint64_t frame_count;
+    uint64_t awaited; /* what the innermost method awaits; 0: not known */
+    bool is_cycle;
+};
+
+struct async_index {
+    uint64_t object;
+    uint64_t other;
+};
+
+static inline uint64_t async_index_key(const struct async_index *index)
+{
+    return index->object;
+}
+
+DEFINE_VECTOR(async_operation_list, struct async_operation);
+DEFINE_VECTOR(async_chain_list, struct async_chain);
+DEFINE_VECTOR(async_objects, uint64_t);
+DEFINE_HASH_TABLE(async_indices, struct async_index, uint64_t, async_index_key, hash_u64, equal_u64);
+
+struct async_operations {
+    struct resolver *resolver;
+    struct gc_problems *problems;
+    struct threading_types types;
+    struct async_kinds kinds;
+    struct async_frames async;
+    struct async_objects objects[ASYNC_KIND_COUNT]; /* of the heap; only of the kinds that are searched for */
+    struct async_frame_list frames;
+    struct async_operation_list items;
+    struct async_indices indices; /* from its object to the index of an operation */
+    struct async_chain_list chains;
+    struct async_type *recent; /* the type of the last object */
+    bool is_full, no_memory;
+};
+
+void async_operations_init(struct async_operations *operations, struct resolver *resolver,
+                           struct gc_problems *problems);
+void async_operations_deinit(struct async_operations *operations);
+
+/* Finds the operations of a heap, and then their chains. False, and the reader fails: out of fuel or memory. */
+bool async_operations_find(struct async_operations *operations, const struct gc_segments *segments,
+                           const struct gc_holes *holes);
+
+/* The operation of a task or box; ASYNC_NONE: it is none that is pending. */
+uint32_t async_operation_of(const struct async_operations *operations, uint64_t object);
+
+/* A frame of a chain's operation. */
+static inline const struct async_frame *async_operation_frames(const struct async_operations *operations, uint32_t item)
+{
+    return &operations->frames.items[operations->items.items[item].first_frame];
+}
+
+#endif
