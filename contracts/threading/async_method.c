@@ -169,7 +169,7 @@ bool async_method_find(struct threading_types *types, uint64_t object, struct as
 /* ---- What is awaited ---- */
 
 /* What stands for the name of a field; the numbers between are those of awaiters, as in their names. */
-enum { FIELD_STATE = 0, FIELD_MACHINE_OF_BOX = UINT32_MAX };
+enum { FIELD_STATE = 0, FIELD_MACHINE_OF_BOX = UINT32_MAX, FIELD_PROMISE = UINT32_MAX - 1 };
 
 static const char *field_name(uint32_t number, char room[static 32])
 {
@@ -177,6 +177,8 @@ static const char *field_name(uint32_t number, char room[static 32])
         return state_name;
     if (number == FIELD_MACHINE_OF_BOX)
         return "StateMachine";
+    if (number == FIELD_PROMISE)
+        return "<>v__promiseOfValueOrEnd";
     snprintf(room, 32, "<>u__%" PRIu32, number);
     return room;
 }
@@ -222,6 +224,12 @@ static bool machine_field(struct threading_types *types, const struct async_meth
         return false;
     *ret = (method->machine ? method->machine : method->box + place) + pointer + offset;
     return true;
+}
+
+bool async_method_is_iterator(struct threading_types *types, const struct async_method *method)
+{
+    uint32_t offset;
+    return method->machine && find_field(types, method->type, FIELD_PROMISE, &offset);
 }
 
 /* The value of a field of the state machine; 0 if it has no such field, or if it cannot be read. */

@@ -31,6 +31,9 @@ struct async_method {
  */
 bool async_method_find(struct threading_types *types, uint64_t object, struct async_method *ret);
 
+/* Whether the method is an async iterator, whose state machine passes its values on. */
+bool async_method_is_iterator(struct threading_types *types, const struct async_method *method);
+
 /* The type of the state machine of a box, whose method table is given. 0: it is no box, or it cannot be read. */
 uint64_t async_box_machine(struct threading_types *types, uint64_t method_table);
 

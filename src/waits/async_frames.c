@@ -138,8 +138,11 @@ uint64_t async_frames_continuation(struct async_frames *frames, uint64_t object,
     if (!async_method_find(frames->types, object, &method) || !method.type)
         return 0;
     /* An iterator passes its values on by itself, and a pooled box by the box. */
-    uint64_t source = method.machine ? method.machine : method.box;
-    return method.machine || !is_task ? async_method_source_continuation(frames->types, source) : 0;
+    if (method.box == object && !is_task)
+        return async_method_source_continuation(frames->types, object);
+    return async_method_is_iterator(frames->types, &method)
+               ? async_method_source_continuation(frames->types, method.machine)
+               : 0;
 }
 
 bool async_frames_awaiting(struct async_frames *frames, uint64_t task, struct async_frame_list *ret)

@@ -152,10 +152,10 @@ static void find_delay(struct async_reasons *reasons, uint64_t task, struct asyn
 {
     struct async_kinds *kinds = &reasons->operations->kinds;
     uint64_t token;
-    ret->kind = read_due(reasons, task, ret)                   ? ASYNC_REASON_DELAY
-                : async_reference(kinds, task, "_timer")       ? ASYNC_REASON_UNKNOWN
-                : async_read(kinds, task, "_token", 0, &token) ? ASYNC_REASON_CANCELLATION
-                                                               : ASYNC_REASON_ENDLESS;
+    ret->kind = read_due(reasons, task, ret)                          ? ASYNC_REASON_DELAY
+                : async_reference(kinds, task, "_timer")              ? ASYNC_REASON_UNKNOWN
+                : async_read(kinds, task, "_registration", 0, &token) ? ASYNC_REASON_CANCELLATION
+                                                                      : ASYNC_REASON_ENDLESS;
 }
 
 static void find_by_index(const struct async_indices *indices, enum async_reason_kind kind, struct async_reason *ret)
@@ -245,6 +245,11 @@ struct async_reason async_reason_of(struct async_reasons *reasons, const struct 
     enum async_kind kind = async_kind_of(&operations->kinds, reason.awaited);
     if (kind == ASYNC_WAIT_ASYNC && (inner = async_reference(&operations->kinds, reason.awaited, "_task"))) {
         (void)read_due(reasons, reason.awaited, &reason);
+        reason.awaited = inner;
+        kind = async_kind_of(&operations->kinds, inner);
+    }
+    if (threading_type_of(&operations->types, reason.awaited, true) == THREADING_SOURCE_TASK &&
+        threading_read(&operations->types, reason.awaited, THREADING_TASK_SOURCE, &inner) && inner) {
         reason.awaited = inner;
         kind = async_kind_of(&operations->kinds, inner);
     }

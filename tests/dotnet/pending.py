@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""
+Every pending async operation: a program starts chains of async methods that no thread waits for, and says itself where
+each method awaits and what the innermost waits for. `cdacq async` has to list exactly these: none is missing, none is
+invented, none is there twice; live and in cores, for state machines and for methods that the runtime suspends.
+
+    pending.py [RUNTIME...]     words of lab.runtimes()
+
+Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+"""
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import lab
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+READY_SECONDS = 120
+OWN = re.compile(r"Pending\.")
+FAILED = {"type": "System.InvalidOperationException", "count": 5, "method": "Pending.Program.Fail(int)"}
+
+
+def read_truth(path):
+    """How often each chain is there, and what it waits for: by its methods and lines, from the innermost."""
+    truth = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            reason, chain = line.rstrip("\n").split("\t")
+            if reason.startswith("^deadlock"):
+                chain = "|".join(from_the_least(chain.split("|")))
+            reasons, count = truth.get(chain, (set(), 0))
+            truth[chain] = (reasons | {reason}, count + 1)
+    return truth
+
+
+def name_of(method):
+    """What the program calls itself: a lambda is called after the method that it is in."""
+    spelled = re.search(r"<(\w+)>b__", method)
+    return f"<{spelled[1]}>" if spelled else re.search(r"([\w<>|]+)\(", method)[1]
+
+
+def from_the_least(names):
+    """A ring of methods may begin with any of them."""
+    return min(names[i:] + names[:i] for i in range(len(names)))
+
+
+def chain_of(item):
+    frames = [frame for frame in item["frames"] if OWN.match(frame["method"] or "")]
+    names = [f"{name_of(frame['method'])}:{frame['line']}" for frame in frames]
+    return "|".join(from_the_least(names) if item["deadlock"] and names else names)
+
+
+def ask(target, *options):
+    done = subprocess.run([TOOL, "async", "--json", *options, target], capture_output=True, encoding="utf-8", check=False)
+    if done.returncode:
+        raise lab.LabError(f"cdacq async: {done.returncode}: {done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def judge(note, label, target, truth):
+    items = ask(target)
+    found, reasons, operations = collections.Counter(), {}, collections.Counter()
+    for item in items:
+        found[chain_of(item)] += item["count"]
+        operations[item["operation"]] += 1
+        reasons.setdefault(chain_of(item), []).append(item["waits_for"])
+    found.pop("", None)  # the framework's own
+    wrong = [f"{chain}: {found[chain]} for {count}" for chain, (_, count) in truth.items() if found[chain] != count]
+    wrong += [f"{chain}: {count} for none" for chain, count in found.items() if chain not in truth]
+    wrong += [f"{operation}: {count} times" for operation, count in operations.items() if count != 1]
+    note(f"{label}: chains", not wrong, f"{sum(found.values())} pending; {'; '.join(wrong[:8])}")
+    wrong = [f"{chain}: {text!r} is not {expected}" for chain, (expected, _) in truth.items() for text in reasons.get(chain, [])
+             if not any(re.search(pattern, text) for pattern in expected)]
+    note(f"{label}: what they wait for", not wrong, "; ".join(wrong[:30]))
+    failed = [{key: item[key] for key in FAILED} for item in ask(target, "--failed")]
+    note(f"{label}: failed tasks", failed == [FAILED], str(failed))
+
+
+class Process:
+    def __init__(self, command, work, *arguments):
+        self.truth, self.log = os.path.join(work, "truth.txt"), os.path.join(work, "log.txt")
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([*command, self.truth, *arguments], cwd=work, stdin=subprocess.PIPE, stdout=log,
+                                            stderr=log, start_new_session=True, preexec_fn=lab.allow_cores)
+        deadline = time.monotonic() + READY_SECONDS
+        while not re.search(r"^READY \d+\n", self.read_log(), re.MULTILINE):
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.process.kill()
+                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
+            time.sleep(0.1)
+
+    def read_log(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+
+def run(version, work, note):
+    has_runtime_async = lab.line_of(version) >= 11
+    for kind in ["", ", Debug", ", runtime-async"] if has_runtime_async else ["", ", Debug"]:
+        label = version + kind
+        folder = tempfile.mkdtemp(dir=work)
+        options = {"RuntimeAsync": "on"} if "runtime-async" in kind else {}
+        if "Debug" in kind:
+            options["configuration"] = "Debug"
+        command = lab.program_command(work, "pending", version, **options)
+        process = Process(command, folder)
+        try:
+            truth = read_truth(process.truth)
+            judge(note, f"{label}, process", str(process.process.pid), truth)
+            target = lab.Target(folder, process.process, process.log)
+            for core_kind in ["full", "heap", "gcore", "kernel"] if "Debug" not in kind else ["heap"]:
+                core = target.createdump(core_kind) if core_kind in lab.CREATEDUMP_KINDS else getattr(
+                    target, "gcore" if core_kind == "gcore" else "kernel_core")()
+                judge(note, f"{label}, {core_kind} core", core, truth)
+                os.unlink(core)
+        finally:
+            process.process.kill()
+            process.process.wait()
+
+
+def main():
+    results = []
+
+    def note(label, passed, text=""):
+        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
+        results.append(passed)
+
+    with tempfile.TemporaryDirectory(prefix="cdacq-pending-") as work:
+        for version in lab.runtimes(sys.argv[1:]):
+            run(version, work, note)
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except lab.Skip as reason:
+        print(f"pending.py: skipped: {reason}", file=sys.stderr)
+        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED)
