@@ -208,7 +208,14 @@ bool debug_info_open(const struct debug_info_encoding *encoding, const struct by
     encoding->read_sizes(&nibbles, &sizes);
     if (nibbles.failed || sizes.bounds > DEBUG_INFO_CHUNK_MAX || sizes.uninstrumented > DEBUG_INFO_CHUNK_MAX)
         return false;
-    *ret = (struct debug_info){encoding, bytes, offset + bytes_read(&nibbles), sizes.bounds};
+    *ret = (struct debug_info){.encoding = encoding,
+                               .bytes = bytes,
+                               .offset = offset + bytes_read(&nibbles),
+                               .size = sizes.bounds,
+                               .variables_size = sizes.vars};
+    ret->variables_offset = ret->offset + sizes.bounds;
+    if (!encoding->vars_before_uninstrumented)
+        ret->variables_offset += sizes.uninstrumented;
     if (sizes.uninstrumented) {
         ret->offset += sizes.bounds + (encoding->vars_before_uninstrumented ? (uint64_t)sizes.vars : 0);
         ret->size = sizes.uninstrumented;
@@ -222,6 +229,76 @@ bool debug_info_each(const struct debug_info *info, bound_found *found, void *co
         return true;
     const uint8_t *data = bytes_window(info->bytes, info->offset, info->size);
     return data && info->encoding->each(data, info->size, found, context);
+}
+
+/* ---- Variables -------------------------------------------------------------------------------------------------- */
+
+/* A signed number: the lowest bit is its sign. */
+static int32_t read_signed(struct nibbles *nibbles)
+{
+    uint32_t value = read_number(nibbles);
+    return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
+}
+
+static void read_place(struct nibbles *nibbles, struct debug_info_variable *ret)
+{
+    switch (ret->place) {
+    case DEBUG_INFO_REG:
+    case DEBUG_INFO_REG_BYREF:
+    case DEBUG_INFO_REG_FP:
+    case DEBUG_INFO_FPSTK:
+        ret->registers[0] = read_number(nibbles);
+        break;
+    case DEBUG_INFO_STK:
+    case DEBUG_INFO_STK_BYREF:
+    case DEBUG_INFO_STK2:
+        ret->registers[0] = read_number(nibbles);
+        ret->offset = read_signed(nibbles);
+        break;
+    case DEBUG_INFO_REG_REG:
+        ret->registers[0] = read_number(nibbles);
+        ret->registers[1] = read_number(nibbles);
+        break;
+    case DEBUG_INFO_REG_STK:
+        ret->registers[0] = read_number(nibbles);
+        ret->registers[1] = read_number(nibbles);
+        ret->offset = read_signed(nibbles);
+        break;
+    case DEBUG_INFO_STK_REG:
+        ret->offset = read_signed(nibbles);
+        ret->registers[0] = read_number(nibbles);
+        ret->registers[1] = read_number(nibbles);
+        break;
+    case DEBUG_INFO_FIXED_VA:
+        ret->offset = (int32_t)read_number(nibbles);
+        break;
+    default: /* what follows cannot be read */
+        nibbles->failed = true;
+    }
+}
+
+bool debug_info_variables(const struct debug_info *info,
+                          bool (*found)(const struct debug_info_variable *variable, void *context), void *context)
+{
+    if (!info->variables_size)
+        return true;
+    const uint8_t *data = info->variables_size <= DEBUG_INFO_CHUNK_MAX
+                              ? bytes_window(info->bytes, info->variables_offset, info->variables_size)
+                              : NULL;
+    struct nibbles nibbles = {.data = data, .size = info->variables_size, .failed = !data};
+    uint32_t count = data ? read_number(&nibbles) : 0;
+    for (uint32_t i = 0; i < count && !nibbles.failed; i++) {
+        struct debug_info_variable variable = {.begin = read_number(&nibbles)};
+        bool wraps = __builtin_add_overflow(variable.begin, read_number(&nibbles), &variable.end);
+        variable.number = (int32_t)(read_number(&nibbles) + (uint32_t)DEBUG_INFO_UNKNOWN_NUMBER);
+        variable.place = read_number(&nibbles);
+        read_place(&nibbles, &variable);
+        if (nibbles.failed || wraps)
+            return false;
+        if (!found(&variable, context))
+            return true;
+    }
+    return !nibbles.failed;
 }
 
 /* ---- IL offsets -------------------------------------------------------------------------------------------------- */

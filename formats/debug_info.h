@@ -1,9 +1,11 @@
 /*
- * debug_info.h: the map from native offsets to IL offsets that the JIT compiler stores for a method. The blob begins
- * with sizes, followed by chunks; the chunk of bounds has the map. Its encoding changed with .NET 10 and 11; a row of
- * struct debug_info_encoding is one of them. Everything here is pure: bytes in, bounds out. Damaged bytes give false,
- * never an endless loop: each bound takes at least one bit of a chunk whose size is capped.
- * Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md; src/coreclr/vm/debuginfostore.cpp.
+ * debug_info.h: what the JIT compiler stores for a method: the map from native offsets to IL offsets, and where
+ * arguments and locals are. The blob begins with sizes, followed by chunks; the chunk of bounds has the map, that of
+ * variables the places. The encoding of the former changed with .NET 10 and 11; a row of struct debug_info_encoding is
+ * one of them. Everything here is pure: bytes in, bounds and variables out. Damaged bytes give false, never an endless
+ * loop: each bound takes at least one bit, and each variable two bytes, of a chunk whose size is capped.
+ * Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md; src/coreclr/vm/debuginfostore.cpp;
+ * src/coreclr/inc/cordebuginfo.h.
  */
 #ifndef CDACQ_FORMATS_DEBUG_INFO_H
 #define CDACQ_FORMATS_DEBUG_INFO_H
@@ -43,6 +45,8 @@ struct debug_info {
     const struct debug_info_encoding *encoding;
     const struct bytes *bytes;
     uint64_t offset, size; /* size is 0 where the blob has no bounds */
+    uint64_t variables_offset;
+    uint32_t variables_size; /* 0: the blob has none */
 };
 
 /*
@@ -56,6 +60,45 @@ bool debug_info_open(const struct debug_info_encoding *encoding, const struct by
 /* Calls `found` for each bound by ascending native offset until it returns false. False when the bounds are damaged. */
 bool debug_info_each(const struct debug_info *info, bool (*found)(const struct debug_info_bound *bound, void *context),
                      void *context);
+
+/* ICorDebugInfo::VarLocType. A number of a register is the runtime's. */
+enum debug_info_place {
+    DEBUG_INFO_REG,       /* in registers[0] */
+    DEBUG_INFO_REG_BYREF, /* registers[0] has its address */
+    DEBUG_INFO_REG_FP,    /* in the floating-point register registers[0] */
+    DEBUG_INFO_STK,       /* at `offset` from registers[0] */
+    DEBUG_INFO_STK_BYREF, /* its address is there */
+    DEBUG_INFO_REG_REG,   /* in registers[0] and registers[1] */
+    DEBUG_INFO_REG_STK,   /* in registers[0] and at `offset` from registers[1] */
+    DEBUG_INFO_STK_REG,   /* at `offset` from registers[0] and in registers[1] */
+    DEBUG_INFO_STK2,      /* two words at `offset` from registers[0] */
+    DEBUG_INFO_FPSTK,     /* in registers[0] of the x87 stack */
+    DEBUG_INFO_FIXED_VA,  /* an argument of a varargs method, at `offset` */
+    DEBUG_INFO_PLACE_COUNT,
+};
+
+/* ICorDebugInfo::ILNum: what a number is where it is none of the IL. */
+enum debug_info_number {
+    DEBUG_INFO_VARARGS_HANDLE = -1,
+    DEBUG_INFO_RETURN_BUFFER = -2,
+    DEBUG_INFO_TYPE_CONTEXT = -3, /* the hidden argument of shared generic code */
+    DEBUG_INFO_UNKNOWN_NUMBER = -4,
+};
+
+/* Where an argument or a local is while the native offset is in [begin, end). It may have several places in turn. */
+struct debug_info_variable {
+    uint32_t begin, end;
+    int32_t number; /* arguments from 0, `this` first, then locals; or enum debug_info_number */
+    enum debug_info_place place;
+    uint32_t registers[2];
+    int32_t offset; /* bytes; on x86, words of four */
+};
+
+/*
+ * Calls `found` for each variable until it returns false, in no particular order. False when the variables are damaged.
+ */
+bool debug_info_variables(const struct debug_info *info,
+                          bool (*found)(const struct debug_info_variable *variable, void *context), void *context);
 
 /* From native_offset on, until the next point, the code is that of il_offset. */
 struct il_point {

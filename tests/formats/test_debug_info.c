@@ -1,5 +1,5 @@
 /*
- * test_debug_info.c: native offsets to IL offsets, on blobs that are written here, number by number, from the format's
+ * test_debug_info.c: native offsets to IL offsets, and places of variables, on blobs that are written here, number by number, from the format's
  * description. Blobs of real processes are read by the tests on runtimes.
  */
 #include "tests/support/check_main.h"
@@ -357,6 +357,153 @@ START_TEST(damage)
 }
 END_TEST
 
+/* ---- Variables ---- */
+
+/* In each kind of place, as ICorDebugInfo::NativeVarInfo has them. */
+static const struct debug_info_variable some_variables[] = {
+    {0, 10, 0, DEBUG_INFO_REG, {7}, 0},
+    {10, 4000000, 0, DEBUG_INFO_STK, {5}, -16},
+    {3, 3, 1, DEBUG_INFO_REG_BYREF, {1}, 0},
+    {3, 90, 2, DEBUG_INFO_REG_FP, {15}, 0},
+    {3, 90, 3, DEBUG_INFO_STK_BYREF, {17}, 1 << 20},
+    {3, 90, 4, DEBUG_INFO_REG_REG, {7, 6}, 0},
+    {3, 90, 5, DEBUG_INFO_REG_STK, {7, 5}, -1},
+    {3, 90, 6, DEBUG_INFO_STK_REG, {5, 7}, 8},
+    {3, 90, 7, DEBUG_INFO_STK2, {5}, 24},
+    {3, 90, 8, DEBUG_INFO_FPSTK, {2}, 0},
+    {3, 90, 9, DEBUG_INFO_FIXED_VA, {0}, 40},
+    {3, 90, DEBUG_INFO_TYPE_CONTEXT, DEBUG_INFO_STK, {5}, -8},
+};
+
+static void put_signed(struct blob *blob, int32_t value)
+{
+    put_number(blob, value < 0 ? (uint32_t)-value << 1 | 1 : (uint32_t)value << 1);
+}
+
+static struct blob variables_blob(void)
+{
+    struct blob blob = {0};
+    put_number(&blob, ARRAY_SIZE(some_variables));
+    for (size_t i = 0; i < ARRAY_SIZE(some_variables); i++) {
+        const struct debug_info_variable *variable = &some_variables[i];
+        put_number(&blob, variable->begin);
+        put_number(&blob, variable->end - variable->begin);
+        put_number(&blob, (uint32_t)(variable->number + 4));
+        put_number(&blob, variable->place);
+        if (variable->place == DEBUG_INFO_STK_REG)
+            put_signed(&blob, variable->offset);
+        if (variable->place != DEBUG_INFO_FIXED_VA)
+            put_number(&blob, variable->registers[0]);
+        if (variable->place >= DEBUG_INFO_REG_REG && variable->place <= DEBUG_INFO_STK_REG)
+            put_number(&blob, variable->registers[1]);
+        if (variable->place == DEBUG_INFO_STK || variable->place == DEBUG_INFO_STK_BYREF ||
+            variable->place == DEBUG_INFO_REG_STK || variable->place == DEBUG_INFO_STK2)
+            put_signed(&blob, variable->offset);
+        if (variable->place == DEBUG_INFO_FIXED_VA)
+            put_number(&blob, (uint32_t)variable->offset);
+    }
+    return blob;
+}
+
+static bool see_variable(const struct debug_info_variable *variable, void *context)
+{
+    size_t *count = context;
+    ck_assert_uint_lt(*count, ARRAY_SIZE(some_variables));
+    const struct debug_info_variable *expected = &some_variables[(*count)++];
+    ck_assert_uint_eq(variable->begin, expected->begin);
+    ck_assert_uint_eq(variable->end, expected->end);
+    ck_assert_int_eq(variable->number, expected->number);
+    ck_assert_int_eq(variable->place, expected->place);
+    ck_assert_mem_eq(variable->registers, expected->registers, sizeof expected->registers);
+    ck_assert_int_eq(variable->offset, expected->offset);
+    return true;
+}
+
+static void check_variables(const struct debug_info_encoding *encoding, const struct blob *blob)
+{
+    for (size_t size = 0; size <= size_of(blob); size++) {
+        uint8_t *data = malloc(size + 1);
+        memcpy(data + 1, blob->data, size);
+        struct bytes bytes = bytes_of_buffer(data + 1, size);
+        struct debug_info info;
+        size_t count = 0;
+        bool is_whole = debug_info_open(encoding, &bytes, false, &info) && info.variables_size &&
+                        debug_info_variables(&info, see_variable, &count);
+        ck_assert(is_whole == (size == size_of(blob)));
+        ck_assert(!is_whole || count == ARRAY_SIZE(some_variables));
+        free(data);
+    }
+}
+
+START_TEST(variables_of_all_versions)
+{
+    struct blob vars = variables_blob(), bounds = packed_bounds(some_bounds, 2, 2), nibbles = {0}, packed = {0},
+                two = {0}, slim = {0}, fat = {0};
+    put_number(&nibbles, (uint32_t)size_of(&bounds)); /* the bounds are not read */
+    put_number(&nibbles, (uint32_t)size_of(&vars));
+    slim = packed = nibbles;
+    append(&nibbles, &bounds);
+    append(&nibbles, &vars);
+    check_variables(&debug_info_nibbles, &nibbles);
+    append(&packed, &bounds);
+    append(&packed, &vars);
+    check_variables(&debug_info_packed, &packed);
+    append(&slim, &bounds);
+    append(&slim, &vars);
+    check_variables(&debug_info_chunked, &slim);
+
+    put_number(&two, UINT32_MAX);
+    put_number(&two, (uint32_t)size_of(&bounds));
+    put_number(&two, (uint32_t)size_of(&bounds));
+    put_number(&two, (uint32_t)size_of(&vars));
+    append(&two, &bounds);
+    append(&two, &bounds);
+    append(&two, &vars);
+    check_variables(&debug_info_packed, &two);
+
+    put_number(&fat, 0);
+    put_number(&fat, (uint32_t)size_of(&bounds));
+    put_number(&fat, (uint32_t)size_of(&vars));
+    put_number(&fat, 7); /* uninstrumented bounds, which follow */
+    for (unsigned i = 0; i < 3; i++)
+        put_number(&fat, 0);
+    append(&fat, &bounds);
+    append(&fat, &vars);
+    check_variables(&debug_info_chunked, &fat);
+}
+END_TEST
+
+static bool count_variable(const struct debug_info_variable *variable, void *context)
+{
+    (void)variable;
+    ++*(size_t *)context;
+    return true;
+}
+
+START_TEST(damaged_variables)
+{
+    static const uint32_t bad[][5] = {
+        {1, UINT32_MAX, 1, 4, DEBUG_INFO_REG}, /* the end wraps */
+        {1, 0, 1, 4, DEBUG_INFO_PLACE_COUNT},  /* a place of no kind */
+        {UINT32_MAX, 0, 1, 4, DEBUG_INFO_REG}, /* more than there are */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct blob vars = {0}, blob = {0};
+        size_t count = 0;
+        for (unsigned j = 0; j < 5; j++)
+            put_number(&vars, bad[i][j]);
+        put_number(&vars, 0);
+        put_number(&blob, 0);
+        put_number(&blob, (uint32_t)size_of(&vars));
+        append(&blob, &vars);
+        struct bytes bytes = bytes_of_buffer(blob.data, size_of(&blob));
+        struct debug_info info;
+        ck_assert(debug_info_open(&debug_info_nibbles, &bytes, false, &info));
+        ck_assert(!debug_info_variables(&info, count_variable, &count));
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("debug_info");
@@ -370,6 +517,8 @@ static Suite *suite(void)
     tcase_add_test(tc, il_offsets_as_stack_traces_have_them);
     tcase_add_test(tc, no_bounds_no_offset);
     tcase_add_test(tc, damage);
+    tcase_add_test(tc, variables_of_all_versions);
+    tcase_add_test(tc, damaged_variables);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,6 +1,7 @@
 /*
  * fuzz_debug_info.c: a byte that chooses the encoding and whether a flag byte comes first, then any bytes as the debug
- * info of a method. Bounds come by ascending native offset, and every native offset gets an IL offset.
+ * info of a method. Bounds come by ascending native offset, every native offset gets an IL offset, and no variable ends
+ * before it begins or has a place of no kind.
  */
 #include "formats/debug_info.h"
 
@@ -12,6 +13,14 @@ static bool check(const struct debug_info_bound *bound, void *context)
     if (bound->native_offset < *last || bound->source > 7)
         abort();
     *last = bound->native_offset;
+    return true;
+}
+
+static bool check_variable(const struct debug_info_variable *variable, void *context)
+{
+    size_t *left = context;
+    if (variable->end < variable->begin || (unsigned)variable->place >= DEBUG_INFO_PLACE_COUNT || !(*left)--)
+        abort();
     return true;
 }
 
@@ -35,5 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if ((int32_t)il_map_find(map.items, map.count, asked[i]) < 0)
             abort();
     il_map_deinit(&map);
+    size_t left = size; /* each takes more than a byte */
+    (void)debug_info_variables(&info, check_variable, &left);
     return 0;
 }
