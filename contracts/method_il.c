@@ -24,20 +24,41 @@ static bool read_body(const struct module *module, uint32_t rva, struct il_body 
     return reader_fail(reader, CDACQ_ERR_CORRUPT, module->base + rva, "the header of a method's IL");
 }
 
-bool method_il_read(const struct module *module, uint32_t token, struct window *ret_window, struct il_code *ret)
+/* The body of a MethodDef, and where it is. */
+static bool find_body(const struct module *module, uint32_t token, uint32_t *ret_rva, struct il_body *ret)
 {
     struct reader *reader = module->reader;
     struct metadata_method_def method;
-    struct il_body body;
-    struct window window;
     if (module->status < 0 || !module->base ||
         metadata_rid(token) > metadata_row_count(&module->metadata, METADATA_METHOD_DEF))
         return false;
     if (dynamic_il_exists(reader, module->address, token) || reader_failed(reader) ||
         metadata_method_def(&module->metadata, metadata_rid(token), &method) != CDACQ_OK || !method.rva ||
-        !read_body(module, method.rva, &body))
+        !read_body(module, method.rva, ret))
         return false;
-    uint64_t code = image_address(module, method.rva, body.header_size + body.code_size);
+    *ret_rva = method.rva;
+    return true;
+}
+
+bool method_il_local_signature(const struct module *module, uint32_t token, uint32_t *ret)
+{
+    uint32_t rva;
+    struct il_body body;
+    if (!find_body(module, token, &rva, &body))
+        return false;
+    *ret = body.local_signature;
+    return true;
+}
+
+bool method_il_read(const struct module *module, uint32_t token, struct window *ret_window, struct il_code *ret)
+{
+    struct reader *reader = module->reader;
+    struct il_body body;
+    struct window window;
+    uint32_t rva;
+    if (!find_body(module, token, &rva, &body))
+        return false;
+    uint64_t code = image_address(module, rva, body.header_size + body.code_size);
     if (!code || !reader_window(reader, code + body.header_size, body.code_size, "the IL of a method", &window))
         return false;
     *ret_window = window;

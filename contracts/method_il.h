@@ -15,4 +15,10 @@
  */
 bool method_il_read(const struct module *module, uint32_t token, struct window *ret_window, struct il_code *ret);
 
+/*
+ * The StandAloneSig of a MethodDef's locals; 0 if it has none. False if the method has no IL here, or if the reader
+ * fails.
+ */
+bool method_il_local_signature(const struct module *module, uint32_t token, uint32_t *ret);
+
 #endif

@@ -52,7 +52,7 @@ bool il_body_read(const uint8_t *bytes, size_t size, struct il_body *ret)
     if (!size)
         return false;
     if ((bytes[0] & HEADER_KIND) == HEADER_TINY) {
-        *ret = (struct il_body){1, bytes[0] >> 2};
+        *ret = (struct il_body){.header_size = 1, .code_size = bytes[0] >> 2};
         return true;
     }
     if ((bytes[0] & HEADER_KIND) != HEADER_FAT || size < IL_HEADER_MAX || bytes[1] >> 4 != FAT_SIZE)
@@ -60,7 +60,7 @@ bool il_body_read(const uint8_t *bytes, size_t size, struct il_body *ret)
     uint32_t code_size = load_u32(bytes + 4, false);
     if (code_size > IL_CODE_MAX)
         return false;
-    *ret = (struct il_body){IL_HEADER_MAX, code_size};
+    *ret = (struct il_body){IL_HEADER_MAX, code_size, load_u32(bytes + 8, false)};
     return true;
 }
 

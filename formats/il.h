@@ -32,6 +32,7 @@ enum il_opcode {
 struct il_body {
     uint32_t header_size;
     uint32_t code_size;
+    uint32_t local_signature; /* token of a StandAloneSig; 0: it has no locals */
 };
 
 /* Reads the header at the start of `bytes`. False if it is none, or if the code has more than IL_CODE_MAX bytes. */

@@ -224,6 +224,10 @@ struct metadata_type_spec {
     uint32_t signature;
 };
 
+struct metadata_stand_alone_sig {
+    uint32_t signature;
+};
+
 enum { ASSEMBLY_FLAG_PUBLIC_KEY = 1 }; /* of a reference: the key is whole, not its token */
 
 struct metadata_assembly {
@@ -243,6 +247,18 @@ struct metadata_document {
 struct metadata_method_debug_information {
     uint32_t document; /* rid; 0 if the sequence points name their documents, or if there are none */
     uint32_t sequence_points;
+};
+
+struct metadata_local_scope {
+    uint32_t method;        /* rid of a MethodDef */
+    uint32_t import_scope;  /* rid */
+    uint32_t variables;     /* the first rid of its list; that of the next scope ends it */
+    uint32_t constants;     /* likewise */
+    uint32_t start, length; /* IL offsets */
+};
+
+struct metadata_local_variable {
+    uint32_t attributes, index, name;
 };
 
 struct metadata_custom_debug_information {
@@ -266,11 +282,14 @@ METADATA_ROW_READER(param, PARAM)
 METADATA_ROW_READER(custom_attribute, CUSTOM_ATTRIBUTE)
 METADATA_ROW_READER(module_ref, MODULE_REF)
 METADATA_ROW_READER(type_spec, TYPE_SPEC)
+METADATA_ROW_READER(stand_alone_sig, STAND_ALONE_SIG)
 METADATA_ROW_READER(assembly, ASSEMBLY)
 METADATA_ROW_READER(assembly_ref, ASSEMBLY_REF)
 METADATA_ROW_READER(generic_param, GENERIC_PARAM)
 METADATA_ROW_READER(document, DOCUMENT)
 METADATA_ROW_READER(method_debug_information, METHOD_DEBUG_INFORMATION)
+METADATA_ROW_READER(local_scope, LOCAL_SCOPE)
+METADATA_ROW_READER(local_variable, LOCAL_VARIABLE)
 METADATA_ROW_READER(custom_debug_information, CUSTOM_DEBUG_INFORMATION)
 
 enum cdacq_status metadata_mvid(const struct metadata *metadata, uint8_t ret[16]);

@@ -7,7 +7,8 @@ enum {
     HAS_SECURITY_OBJECT = 0x2, /* of no version that is read, except that the bit is there */
     HAS_GS_COOKIE = 0x4,
     HAS_PSP_SYM = 0x8,
-    HAS_GENERIC_CONTEXT = 0x30,
+    HAS_GENERIC_CONTEXT = 0x30, /* two bits: enum gc_generic_context */
+    GENERIC_CONTEXT_UNIT = 0x10,
     HAS_FRAME_REGISTER = 0x40,
     HAS_EDIT_AND_CONTINUE = 0x100,
     HAS_REVERSE_PINVOKE = 0x200,
@@ -52,7 +53,8 @@ const struct gc_encoding *gc_encoding_of(enum architecture architecture)
     return encodings[architecture].length ? &encodings[architecture] : NULL;
 }
 
-static void skip_optional(struct gc_bits *bits, const struct gc_encoding *encoding, uint32_t flags)
+static void read_optional_slots(struct gc_bits *bits, const struct gc_encoding *encoding, uint32_t flags,
+                                struct gc_header *ret)
 {
     static const uint32_t slots[] = {HAS_SECURITY_OBJECT, HAS_GS_COOKIE, HAS_PSP_SYM, HAS_GENERIC_CONTEXT};
     if (flags & (HAS_GS_COOKIE | HAS_SECURITY_OBJECT | HAS_GENERIC_CONTEXT))
@@ -60,8 +62,12 @@ static void skip_optional(struct gc_bits *bits, const struct gc_encoding *encodi
     if (flags & HAS_GS_COOKIE)
         gc_bits_number(bits, EPILOG_SIZE);
     for (size_t i = 0; i < ARRAY_SIZE(slots); i++)
-        if (flags & slots[i])
-            gc_bits_signed(bits, encoding->slot);
+        if (flags & slots[i]) {
+            int32_t slot = gc_bits_signed(bits, encoding->slot);
+            if (slots[i] == HAS_GENERIC_CONTEXT)
+                ret->generic_context_slot = (int64_t)slot * bits->reader->pointer_size;
+        }
+    ret->generic_context = (flags & HAS_GENERIC_CONTEXT) / GENERIC_CONTEXT_UNIT;
 }
 
 bool gc_header_read(struct gc_bits *bits, const struct gc_encoding *encoding, unsigned version, struct gc_header *ret)
@@ -79,7 +85,7 @@ bool gc_header_read(struct gc_bits *bits, const struct gc_encoding *encoding, un
         .shift = version < 4 ? 0 : encoding->length_shift,
         .is_byte_before = version < 4,
     };
-    skip_optional(bits, encoding, flags);
+    read_optional_slots(bits, encoding, flags, &header);
     if (flags & HAS_FRAME_REGISTER)
         header.frame_register = fat ? gc_bits_number(bits, encoding->frame_register) : 0;
     if (flags & HAS_EDIT_AND_CONTINUE) {

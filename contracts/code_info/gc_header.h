@@ -33,10 +33,20 @@ const struct gc_encoding *gc_encoding_of(enum architecture architecture);
 /* That of the interpreter's byte code, on every architecture. */
 extern const struct gc_encoding gc_encoding_interpreter;
 
+/* What tells the exact type arguments of shared generic code. */
+enum gc_generic_context {
+    GC_CONTEXT_NONE,
+    GC_CONTEXT_METHOD_TABLE,
+    GC_CONTEXT_METHOD_DESC,
+    GC_CONTEXT_THIS, /* an object */
+};
+
 struct gc_header {
     uint32_t code_length;
     uint32_t frame_register; /* as encoded; UINT32_MAX: none */
-    uint32_t stack_area;     /* words of outgoing arguments, at the stack pointer */
+    enum gc_generic_context generic_context;
+    int64_t generic_context_slot; /* bytes from the stack pointer of the caller */
+    uint32_t stack_area;          /* words of outgoing arguments, at the stack pointer */
     uint32_t point_count, range_count;
     uint8_t shift;       /* offsets count units of that many bytes, as a power of two */
     bool is_byte_before; /* a call is described by its last byte, not by the address that it returns to */

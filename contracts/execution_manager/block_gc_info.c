@@ -59,3 +59,22 @@ bool block_stack_parameter_size(struct reader *reader, const struct code_block *
     *ret = info.caller_pops ? 0 : info.arguments;
     return true;
 }
+
+bool block_generic_context(struct reader *reader, const struct code_block *block, enum gc_generic_context *ret,
+                           int64_t *ret_slot)
+{
+    uint64_t gc_info;
+    uint32_t version;
+    struct gc_header header;
+    const struct gc_encoding *encoding = encoding_of(reader, block);
+    if (!encoding)
+        return reader_fail(reader, CDACQ_ERR_CONTRACT, block->start, "GC info of this architecture");
+    if (!find_gc_info(reader, block, &gc_info, &version))
+        return false;
+    struct gc_bits bits = {.reader = reader, .base = gc_info};
+    if (!gc_header_read(&bits, encoding, version, &header))
+        return false;
+    *ret = header.generic_context;
+    *ret_slot = header.generic_context_slot;
+    return true;
+}

@@ -6,6 +6,7 @@
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_BLOCK_GC_INFO_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_BLOCK_GC_INFO_H
 
+#include "contracts/code_info/gc_header.h"
 #include "contracts/execution_manager/code_block.h"
 #include "descriptors/fields.h"
 
@@ -20,5 +21,12 @@ bool block_is_gc_safe(struct reader *reader, const struct code_block *block, boo
  * x86, and of funclets.
  */
 bool block_stack_parameter_size(struct reader *reader, const struct code_block *block, uint32_t *ret);
+
+/*
+ * What tells the exact type arguments of a method's shared generic code, and where it is: bytes from the stack pointer
+ * of the caller. Not on x86. False, and the reader fails, as above.
+ */
+bool block_generic_context(struct reader *reader, const struct code_block *block, enum gc_generic_context *ret,
+                           int64_t *ret_slot);
 
 #endif

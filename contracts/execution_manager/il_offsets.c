@@ -33,29 +33,104 @@ static const struct debug_info_encoding *encoding_of_image(const struct r2r_imag
     return image->major_version && image->major_version < 16 ? &debug_info_nibbles : runtime;
 }
 
-bool block_il_map(const struct debug_info_encoding *encoding, struct reader *reader, const struct code_block *block,
-                  struct il_map *ret)
-{
+/* The debug info of a block that is being read. */
+struct block_debug_info {
+    struct memory_source source;
+    struct bytes bytes;
     struct debug_info info;
-    struct il_map map = {0};
+};
+
+/*
+ * Opens the debug info of a method's block, which the caller closes in either case. *ret_exists: it has some. False: it
+ * is damaged, or the reader fails.
+ */
+static bool open_debug_info(const struct debug_info_encoding *encoding, struct reader *reader,
+                            const struct code_block *block, struct block_debug_info *ret, bool *ret_exists)
+{
     uint64_t address;
     bool has_flag_byte;
+    *ret = (struct block_debug_info){.source.reader = reader};
+    *ret_exists = false;
     if (block->image)
         encoding = encoding_of_image(block->image, encoding);
     if (!encoding)
         return reader_fail(reader, CDACQ_ERR_CONTRACT, block->start, "DebugInfo");
     if (!block->manager->debug_info(reader, block, &address, &has_flag_byte))
         return false;
-    struct memory_source source = {.reader = reader, .address = address};
-    struct bytes bytes = {.window = memory_window, .context = &source, .size = UINT64_MAX - address};
-    if (address && !(debug_info_open(encoding, &bytes, has_flag_byte, &info) && debug_info_il_map(&info, &map)))
-        reader_fail(reader, source.missing ? CDACQ_ERR_MEMORY : CDACQ_ERR_CORRUPT,
-                    source.missing ? source.missing : address, "debug info");
-    window_deinit(&source.copy);
-    if (reader_failed(reader)) {
+    ret->source.address = address;
+    ret->bytes = (struct bytes){.window = memory_window, .context = &ret->source, .size = UINT64_MAX - address};
+    *ret_exists = address != 0;
+    return !address || debug_info_open(encoding, &ret->bytes, has_flag_byte, &ret->info);
+}
+
+/* Fails the reader if the debug info is damaged, and frees. Returns whether the reader has not failed. */
+static bool close_debug_info(struct block_debug_info *opened, bool is_whole)
+{
+    struct memory_source *source = &opened->source;
+    if (!is_whole && !reader_failed(source->reader))
+        reader_fail(source->reader, source->missing ? CDACQ_ERR_MEMORY : CDACQ_ERR_CORRUPT,
+                    source->missing ? source->missing : source->address, "debug info");
+    window_deinit(&source->copy);
+    return !reader_failed(source->reader);
+}
+
+bool block_il_map(const struct debug_info_encoding *encoding, struct reader *reader, const struct code_block *block,
+                  struct il_map *ret)
+{
+    struct block_debug_info opened;
+    struct il_map map = {0};
+    bool exists, is_whole = open_debug_info(encoding, reader, block, &opened, &exists);
+    if (is_whole && exists)
+        is_whole = debug_info_il_map(&opened.info, &map);
+    if (!close_debug_info(&opened, is_whole)) {
         il_map_deinit(&map);
         return false;
     }
     *ret = map;
     return true;
+}
+
+/* ---- Variables ---- */
+
+struct variable_search {
+    uint32_t native_offset;
+    int32_t il_offset; /* of the last bound at or before it */
+    struct block_variables *found;
+    bool failed;
+};
+
+static bool note_bound(const struct debug_info_bound *bound, void *context)
+{
+    struct variable_search *search = context;
+    if (bound->native_offset > search->native_offset)
+        return false;
+    if (!(bound->source & DEBUG_INFO_CALL_INSTRUCTION))
+        search->il_offset = bound->il_offset;
+    return true;
+}
+
+static bool note_variable(const struct debug_info_variable *variable, void *context)
+{
+    enum { FOUND_MAX = 64 * 1024 };
+    struct variable_search *search = context;
+    if (search->native_offset < variable->begin || search->native_offset >= variable->end)
+        return true;
+    search->failed = search->found->count >= FOUND_MAX || !block_variables_append(search->found, *variable);
+    return !search->failed;
+}
+
+bool block_variables_read(const struct debug_info_encoding *encoding, struct reader *reader,
+                          const struct code_block *block, uint32_t native_offset, bool interrupted,
+                          struct block_variables *ret)
+{
+    struct block_debug_info opened;
+    struct variable_search search = {.native_offset = native_offset, .found = ret};
+    bool exists, is_whole = open_debug_info(encoding, reader, block, &opened, &exists);
+    if (is_whole && exists && interrupted) {
+        search.il_offset = DEBUG_INFO_PROLOG; /* before the first bound */
+        is_whole = debug_info_each(&opened.info, note_bound, &search);
+    }
+    if (is_whole && exists && search.il_offset != DEBUG_INFO_PROLOG && search.il_offset != DEBUG_INFO_EPILOG)
+        is_whole = debug_info_variables(&opened.info, note_variable, &search) && !search.failed;
+    return close_debug_info(&opened, is_whole);
 }

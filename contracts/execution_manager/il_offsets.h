@@ -1,5 +1,6 @@
 /*
- * il_offsets.h: from the code of a method to its IL, by the debug info that its manager finds. Code that was compiled
+ * il_offsets.h: from the code of a method to its IL, and to where its variables are, by the debug info that its manager
+ * finds. Code that was compiled
  * at run time has it in the encoding of the DebugInfo contract; a ReadyToRun image in that of its own version.
  * Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md.
  */
@@ -16,5 +17,16 @@
  */
 bool block_il_map(const struct debug_info_encoding *encoding, struct reader *reader, const struct code_block *block,
                   struct il_map *ret);
+
+DEFINE_VECTOR(block_variables, struct debug_info_variable);
+
+/*
+ * Appends the places that a method's arguments and locals have at a native offset. `interrupted`: the code can stop at
+ * any instruction there; in a prolog or an epilog no place can then be told. False, and the reader fails, when they
+ * cannot be read.
+ */
+bool block_variables_read(const struct debug_info_encoding *encoding, struct reader *reader,
+                          const struct code_block *block, uint32_t native_offset, bool interrupted,
+                          struct block_variables *ret);
 
 #endif

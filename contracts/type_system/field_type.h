@@ -1,9 +1,6 @@
 /*
- * field_type.h: the type of a field: its name, and the MethodTable of a value type. The field's signature names the
- * type by tokens of its module and by type parameters; the owner's own arguments replace these. Tokens lead to
- * MethodTables through the maps of the module. Instances of generic types are in a table of the module that loaded
- * them: the table is searched, as its hashes are those of names.
- * Source: dotnet/runtime docs/design/datacontracts/{Loader,RuntimeTypeSystem}.md; src/coreclr/vm/dacenumerablehash.h.
+ * field_type.h: the type of a field: its name, and the MethodTable of a value type. The owner's own arguments replace
+ * the type parameters of the field's signature.
  */
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_FIELD_TYPE_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_FIELD_TYPE_H

@@ -1,10 +1,10 @@
 /*
- * fuzz_portable_pdb.c: a byte that chooses, then any bytes: 0 as a PDB, of which every method, document and custom
+ * fuzz_portable_pdb.c: a byte that chooses, then any bytes: 0 as a PDB, of which every method, local, document and custom
  * information is read; 1 as the sequence points of one method, after a byte for its document; 2 and 3 as a PE image,
  * flat or mapped, whose debug directory is read.
  */
 #include "formats/pe_debug.h"
-#include "formats/portable_pdb/portable_pdb.h"
+#include "formats/portable_pdb/local_variables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +36,18 @@ static void read_custom(const struct portable_pdb *pdb, uint32_t token, const ui
             sum += blob[i];
 }
 
+static bool read_local(const struct local_variable *variable, void *context)
+{
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    const struct portable_pdb *pdb = context;
+    if (metadata_string(&pdb->metadata, variable->name, buffer, &name, &length) == CDACQ_OK)
+        for (size_t i = 0; i < length; i++)
+            sum += (uint8_t)name[i];
+    return true;
+}
+
 static void read_pdb(const uint8_t *data, size_t size)
 {
     struct portable_pdb pdb;
@@ -47,6 +59,8 @@ static void read_pdb(const uint8_t *data, size_t size)
         if (portable_pdb_points(&pdb, rid, &points) == CDACQ_OK)
             check_points(&points);
         read_custom(&pdb, metadata_token(METADATA_METHOD_DEF, rid), portable_pdb_source_link);
+        for (uint32_t il_offset = 0; il_offset < 64; il_offset += 9)
+            (void)local_variables_each(&pdb, rid, il_offset, read_local, &pdb);
         text_clear(&text);
         portable_pdb_document_name(&pdb, rid, &text);
     }
