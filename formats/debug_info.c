@@ -155,11 +155,14 @@ struct debug_info_encoding {
     uint8_t patchpoint_size;        /* of a PatchpointInfo without locals */
     uint8_t patchpoint_local_count; /* the offset in it */
     bool vars_before_uninstrumented;
+    bool number_first; /* of a variable its number comes before its range */
+    int8_t number_min; /* the number of a variable that is stored as 0 */
 };
 
-const struct debug_info_encoding debug_info_nibbles = {sizes_of_nibbles, each_of_nibbles, 32, 8, false};
-const struct debug_info_encoding debug_info_packed = {sizes_of_packed, each_of_packed, 40, 16, false};
-const struct debug_info_encoding debug_info_chunked = {sizes_of_chunked, each_of_chunked, 0, 0, true};
+const struct debug_info_encoding debug_info_nibbles = {sizes_of_nibbles, each_of_nibbles, 32, 8, .number_min = -4};
+const struct debug_info_encoding debug_info_packed = {sizes_of_packed, each_of_packed, 40, 16, .number_min = -4};
+const struct debug_info_encoding debug_info_chunked = {
+    sizes_of_chunked, each_of_chunked, .vars_before_uninstrumented = true, .number_first = true, .number_min = -6};
 
 /* Moves *offset past the flag byte and what it announces. */
 static bool skip_flagged(const struct debug_info_encoding *encoding, const struct bytes *bytes, uint64_t *offset)
@@ -280,6 +283,7 @@ static void read_place(struct nibbles *nibbles, struct debug_info_variable *ret)
 bool debug_info_variables(const struct debug_info *info,
                           bool (*found)(const struct debug_info_variable *variable, void *context), void *context)
 {
+    const struct debug_info_encoding *encoding = info->encoding;
     if (!info->variables_size)
         return true;
     const uint8_t *data = info->variables_size <= DEBUG_INFO_CHUNK_MAX
@@ -288,9 +292,12 @@ bool debug_info_variables(const struct debug_info *info,
     struct nibbles nibbles = {.data = data, .size = info->variables_size, .failed = !data};
     uint32_t count = data ? read_number(&nibbles) : 0;
     for (uint32_t i = 0; i < count && !nibbles.failed; i++) {
-        struct debug_info_variable variable = {.begin = read_number(&nibbles)};
-        bool wraps = __builtin_add_overflow(variable.begin, read_number(&nibbles), &variable.end);
-        variable.number = (int32_t)(read_number(&nibbles) + (uint32_t)DEBUG_INFO_UNKNOWN_NUMBER);
+        uint32_t numbers[3]; /* the number, the begin and the length, in either order */
+        for (unsigned j = 0; j < ARRAY_SIZE(numbers); j++)
+            numbers[(j + (encoding->number_first ? 0 : 1)) % ARRAY_SIZE(numbers)] = read_number(&nibbles);
+        struct debug_info_variable variable = {.begin = numbers[1],
+                                               .number = (int32_t)(numbers[0] + (uint32_t)encoding->number_min)};
+        bool wraps = __builtin_add_overflow(variable.begin, numbers[2], &variable.end);
         variable.place = read_number(&nibbles);
         read_place(&nibbles, &variable);
         if (nibbles.failed || wraps)

@@ -1,8 +1,8 @@
 /*
  * debug_info.h: what the JIT compiler stores for a method: the map from native offsets to IL offsets, and where
  * arguments and locals are. The blob begins with sizes, followed by chunks; the chunk of bounds has the map, that of
- * variables the places. The encoding of the former changed with .NET 10 and 11; a row of struct debug_info_encoding is
- * one of them. Everything here is pure: bytes in, bounds and variables out. Damaged bytes give false, never an endless
+ * variables the places. The encoding of the former changed with .NET 10 and 11, that of the latter with 11; a row of
+ * struct debug_info_encoding is one of them. Everything here is pure: bytes in, bounds and variables out. Damaged bytes give false, never an endless
  * loop: each bound takes at least one bit, and each variable two bytes, of a chunk whose size is capped.
  * Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md; src/coreclr/vm/debuginfostore.cpp;
  * src/coreclr/inc/cordebuginfo.h.
@@ -82,7 +82,6 @@ enum debug_info_number {
     DEBUG_INFO_VARARGS_HANDLE = -1,
     DEBUG_INFO_RETURN_BUFFER = -2,
     DEBUG_INFO_TYPE_CONTEXT = -3, /* the hidden argument of shared generic code */
-    DEBUG_INFO_UNKNOWN_NUMBER = -4,
 };
 
 /* Where an argument or a local is while the native offset is in [begin, end). It may have several places in turn. */

@@ -58,6 +58,7 @@
 #include <cdacq/exception.h>
 #include <cdacq/last_words.h>
 #include <cdacq/object.h>
+#include <cdacq/variables.h>
 #include <cdacq/lock.h>
 #include <cdacq/processes.h>
 #include <cdacq/source.h>

@@ -61,8 +61,9 @@ bool block_stack_parameter_size(struct reader *reader, const struct code_block *
 }
 
 bool block_generic_context(struct reader *reader, const struct code_block *block, enum gc_generic_context *ret,
-                           int64_t *ret_slot)
+                           int64_t *ret_slot, bool *ret_from_frame_pointer)
 {
+    enum { FROM_FRAME_POINTER_SINCE = 4, FRAME_POINTER = 0 };
     uint64_t gc_info;
     uint32_t version;
     struct gc_header header;
@@ -74,6 +75,9 @@ bool block_generic_context(struct reader *reader, const struct code_block *block
     struct gc_bits bits = {.reader = reader, .base = gc_info};
     if (!gc_header_read(&bits, encoding, version, &header))
         return false;
+    *ret_from_frame_pointer = version >= FROM_FRAME_POINTER_SINCE;
+    if (header.generic_context && *ret_from_frame_pointer && header.frame_register != FRAME_POINTER)
+        return reader_fail(reader, CDACQ_ERR_CONTRACT, gc_info, "GC info: generic context without frame pointer");
     *ret = header.generic_context;
     *ret_slot = header.generic_context_slot;
     return true;

@@ -23,10 +23,11 @@ bool block_is_gc_safe(struct reader *reader, const struct code_block *block, boo
 bool block_stack_parameter_size(struct reader *reader, const struct code_block *block, uint32_t *ret);
 
 /*
- * What tells the exact type arguments of a method's shared generic code, and where it is: bytes from the stack pointer
- * of the caller. Not on x86. False, and the reader fails, as above.
+ * What tells the exact type arguments of a method's shared generic code, and where it is: bytes from the frame pointer,
+ * or else from the stack pointer of the caller. Not on x86. False, and the reader fails, as above, or if it is in
+ * neither place.
  */
 bool block_generic_context(struct reader *reader, const struct code_block *block, enum gc_generic_context *ret,
-                           int64_t *ret_slot);
+                           int64_t *ret_slot, bool *ret_from_frame_pointer);
 
 #endif

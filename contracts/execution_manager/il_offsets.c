@@ -120,16 +120,14 @@ static bool note_variable(const struct debug_info_variable *variable, void *cont
 }
 
 bool block_variables_read(const struct debug_info_encoding *encoding, struct reader *reader,
-                          const struct code_block *block, uint32_t native_offset, bool interrupted,
-                          struct block_variables *ret)
+                          const struct code_block *block, uint32_t native_offset, struct block_variables *ret)
 {
     struct block_debug_info opened;
-    struct variable_search search = {.native_offset = native_offset, .found = ret};
+    struct variable_search search = {
+        .native_offset = native_offset, .il_offset = DEBUG_INFO_PROLOG, .found = ret}; /* before the first bound */
     bool exists, is_whole = open_debug_info(encoding, reader, block, &opened, &exists);
-    if (is_whole && exists && interrupted) {
-        search.il_offset = DEBUG_INFO_PROLOG; /* before the first bound */
+    if (is_whole && exists)
         is_whole = debug_info_each(&opened.info, note_bound, &search);
-    }
     if (is_whole && exists && search.il_offset != DEBUG_INFO_PROLOG && search.il_offset != DEBUG_INFO_EPILOG)
         is_whole = debug_info_variables(&opened.info, note_variable, &search) && !search.failed;
     return close_debug_info(&opened, is_whole);

@@ -21,12 +21,10 @@ bool block_il_map(const struct debug_info_encoding *encoding, struct reader *rea
 DEFINE_VECTOR(block_variables, struct debug_info_variable);
 
 /*
- * Appends the places that a method's arguments and locals have at a native offset. `interrupted`: the code can stop at
- * any instruction there; in a prolog or an epilog no place can then be told. False, and the reader fails, when they
- * cannot be read.
+ * Appends the places that a method's arguments and locals have at a native offset: none in a prolog or an epilog, where
+ * the debug info does not tell them instruction by instruction. False, and the reader fails, when they cannot be read.
  */
 bool block_variables_read(const struct debug_info_encoding *encoding, struct reader *reader,
-                          const struct code_block *block, uint32_t native_offset, bool interrupted,
-                          struct block_variables *ret);
+                          const struct code_block *block, uint32_t native_offset, struct block_variables *ret);
 
 #endif

@@ -50,9 +50,9 @@ static enum cdacq_value_kind kind_of(uint8_t element)
     }
 }
 
-/* Reads a value of the type `element`. `struct_width` is the width of a struct, or 0 if it is not known. */
-static void read_value(struct reader *reader, uint8_t element, uint64_t address, uint32_t struct_width, uint64_t type,
-                       struct cdacq_value *ret)
+/* What is known of a value of the type `element` before it is read. */
+static struct cdacq_value form_value(const struct reader *reader, uint8_t element, uint64_t address,
+                                     uint32_t struct_width, uint64_t type)
 {
     unsigned pointer = reader->pointer_size, width = element_width(element, pointer);
     enum cdacq_value_kind kind = kind_of(element);
@@ -60,17 +60,28 @@ static void read_value(struct reader *reader, uint8_t element, uint64_t address,
         width = pointer;
     else if (!width)
         kind = CDACQ_VALUE_STRUCT;
-    *ret = (struct cdacq_value){.size = sizeof *ret,
+    return (struct cdacq_value){.size = sizeof(struct cdacq_value),
                                 .kind = kind,
                                 .width = kind == CDACQ_VALUE_STRUCT ? struct_width : width,
                                 .address = address,
                                 .type = type};
-    if (kind == CDACQ_VALUE_STRUCT)
-        return;
-    ret->bits = read_uint(reader, address, width);
-    unsigned above = 64 - 8 * width;
-    if (kind == CDACQ_VALUE_SIGNED)
-        ret->bits = (uint64_t)((int64_t)(ret->bits << above) >> above);
+}
+
+/* Takes the bits of a value that is no struct. */
+static void take_bits(struct cdacq_value *value, uint64_t bits)
+{
+    unsigned above = 64 - 8 * value->width;
+    value->bits =
+        value->kind == CDACQ_VALUE_SIGNED ? (uint64_t)((int64_t)(bits << above) >> above) : bits << above >> above;
+}
+
+/* Reads a value of the type `element`. `struct_width` is the width of a struct, or 0 if it is not known. */
+static void read_value(struct reader *reader, uint8_t element, uint64_t address, uint32_t struct_width, uint64_t type,
+                       struct cdacq_value *ret)
+{
+    *ret = form_value(reader, element, address, struct_width, type);
+    if (ret->kind != CDACQ_VALUE_STRUCT)
+        take_bits(ret, read_uint(reader, address, ret->width));
 }
 
 /* The type of a value as struct cdacq_value has it: that of an enum or a struct. */
@@ -101,7 +112,7 @@ void field_value_read(struct module_cache *cache, const struct object_field *fie
 }
 
 /* The type of an array's elements, or of a boxed value, as an element type of metadata, which is what fields have. */
-static uint8_t element_of(struct module_cache *cache, uint64_t type)
+uint8_t type_handle_element(struct module_cache *cache, uint64_t type)
 {
     struct reader *reader = cache->reader;
     struct object_fields fields = {0};
@@ -119,11 +130,41 @@ static uint8_t element_of(struct module_cache *cache, uint64_t type)
     return element ? element : ELEMENT_VALUETYPE;
 }
 
+void typed_value_read(struct module_cache *cache, uint8_t element, uint64_t type, uint64_t address,
+                      struct cdacq_value *ret)
+{
+    struct reader *reader = cache->reader;
+    uint64_t width = element == ELEMENT_VALUETYPE && type ? struct_size(reader, type) : 0;
+    read_value(reader, element, address, (uint32_t)MIN(width, (uint64_t)UINT32_MAX),
+               type_of_value(reader, element, type), ret);
+}
+
+void typed_value_of_bits(struct module_cache *cache, uint8_t element, uint64_t type, uint64_t bits,
+                         struct cdacq_value *ret)
+{
+    struct reader *reader = cache->reader;
+    uint64_t width = element == ELEMENT_VALUETYPE && type ? struct_size(reader, type) : 0;
+    *ret = form_value(reader, element, 0, (uint32_t)MIN(width, (uint64_t)UINT32_MAX),
+                      type_of_value(reader, element, type));
+    if (ret->kind == CDACQ_VALUE_STRUCT)
+        ret->bits = bits;
+    else
+        take_bits(ret, bits);
+}
+
+void field_value_of_bits(struct module_cache *cache, const struct object_field *field, uint64_t bits,
+                         struct cdacq_value *ret)
+{
+    uint64_t type = may_have_type(field->element) ? field_type_find(cache, field->owner, field->token) : 0;
+    reader_recover(cache->reader, FAILURE_BUT_FUEL); /* as field_value_read() */
+    typed_value_of_bits(cache, field->element, type, field->offset < 8 ? bits >> 8 * field->offset : 0, ret);
+}
+
 void element_value_read(struct module_cache *cache, const struct object_array *array, uint64_t index,
                         struct cdacq_value *ret)
 {
     struct reader *reader = cache->reader;
-    uint8_t element = element_of(cache, array->element_type);
+    uint8_t element = type_handle_element(cache, array->element_type);
     uint64_t address = array->elements + index * array->element_size;
     read_value(reader, element, address, array->element_size, type_of_value(reader, element, array->element_type), ret);
     if (!reader_failed(reader) && ret->width != array->element_size)
@@ -136,7 +177,7 @@ bool boxed_value_read(struct module_cache *cache, uint64_t object, struct cdacq_
     uint64_t type = object_method_table(reader, object);
     if (reader_failed(reader) || cache->aot || !method_table_is_value(reader, type))
         return false;
-    uint8_t element = element_of(cache, type);
+    uint8_t element = type_handle_element(cache, type);
     read_value(reader, element, object + reader->pointer_size, 0, type_of_value(reader, element, type), ret);
     return !reader_failed(reader);
 }
@@ -146,7 +187,7 @@ bool nullable_value_read(struct module_cache *cache, const struct cdacq_value *v
 {
     struct reader *reader = cache->reader;
     struct object_field has_value, inner;
-    if (cache->aot || !value->type || value->kind != CDACQ_VALUE_STRUCT ||
+    if (cache->aot || !value->type || !value->address || value->kind != CDACQ_VALUE_STRUCT ||
         (flags_of(reader, value->type) & MT_CATEGORY_MASK) != MT_CATEGORY_NULLABLE ||
         !object_field_declared(cache, value->type, "hasValue", &has_value) ||
         !object_field_declared(cache, value->type, "value", &inner))

@@ -25,6 +25,24 @@ void element_value_read(struct module_cache *cache, const struct object_array *a
 /* The value in a box: an object of a value type. False: the object is none, or the reader fails. */
 bool boxed_value_read(struct module_cache *cache, uint64_t object, struct cdacq_value *ret);
 
+/*
+ * The element type by which a value of a loaded type is read: that of a primitive type or of an enum's number,
+ * ELEMENT_VALUETYPE for other structs, ELEMENT_CLASS for references, ELEMENT_PTR for pointers.
+ */
+uint8_t type_handle_element(struct module_cache *cache, uint64_t type);
+
+/* A value of such an element type in memory; `type` is that of a struct or an enum, or 0. Fails as field_value_read. */
+void typed_value_read(struct module_cache *cache, uint8_t element, uint64_t type, uint64_t address,
+                      struct cdacq_value *ret);
+
+/* The same in the lowest bytes of a register: it has no address. The bits of a struct are those of its fields. */
+void typed_value_of_bits(struct module_cache *cache, uint8_t element, uint64_t type, uint64_t bits,
+                         struct cdacq_value *ret);
+
+/* The value of an instance field of a struct without an address. */
+void field_value_of_bits(struct module_cache *cache, const struct object_field *field, uint64_t bits,
+                         struct cdacq_value *ret);
+
 /* The bytes of a struct's fields, perhaps with padding after them. 0 if the reader fails. */
 uint64_t struct_size(struct reader *reader, uint64_t method_table);
 

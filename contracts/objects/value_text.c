@@ -372,7 +372,7 @@ static bool put_value(struct module_cache *cache, const struct cdacq_value *valu
     bool has_type = value->type && !cache->aot, has_value;
     switch (value->kind) {
     case CDACQ_VALUE_STRUCT:
-        if (!has_type || depth > NULLABLE_DEPTH_MAX)
+        if (!has_type || !value->address || depth > NULLABLE_DEPTH_MAX)
             return false;
         if (!nullable_value_read(cache, value, &has_value, &inner))
             return !reader_failed(reader) && put_core_struct(cache, value, ret);

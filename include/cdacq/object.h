@@ -47,7 +47,7 @@ enum cdacq_value_kind {
     CDACQ_VALUE_REAL,
     CDACQ_VALUE_REFERENCE, /* an object, or 0 */
     CDACQ_VALUE_POINTER,
-    CDACQ_VALUE_STRUCT, /* only `address` and, in an array, `width` are set */
+    CDACQ_VALUE_STRUCT, /* only `address` and, in an array, `width` are set; in a register, `bits` and `width` */
 };
 
 /* The value of a field or an element. The caller sets `size`. */
@@ -55,7 +55,7 @@ struct cdacq_value {
     size_t size;
     enum cdacq_value_kind kind;
     uint32_t width;   /* bytes */
-    uint64_t address; /* where it is stored */
+    uint64_t address; /* where it is stored; 0: in a register */
     uint64_t bits;    /* a signed value is extended to 64 bits, any other has zeros above its width */
     uint64_t type;    /* the MethodTable of a struct or an enum; 0: another type, or not known */
 };
@@ -95,6 +95,15 @@ CDACQ_API enum cdacq_status
 cdacq_session_visit_struct_fields(struct cdacq_session *session, uint64_t type, uint64_t address,
                                   int (*visit)(const struct cdacq_field *field, void *context), void *context,
                                   struct cdacq_error *err);
+
+/*
+ * The same for a struct value, also for one without an address, as a variable in a register has (cdacq/variables.h).
+ * Fails with ARGUMENT if the value is no struct of a known type.
+ */
+CDACQ_API enum cdacq_status
+cdacq_session_visit_value_fields(struct cdacq_session *session, const struct cdacq_value *value,
+                                 int (*visit)(const struct cdacq_field *field, void *context), void *context,
+                                 struct cdacq_error *err);
 
 /*
  * Reads the value in a boxed struct, enum or primitive value. CDACQ_NOT_MANAGED: the object is no box. Fails as

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from . import records
 from ._abi import (BOUND_BY_SIZE, Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
-                   ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Generation, HandleKind, JitdumpKind, JitType, LockKind,
-                   NameStyle, NeedKind, RootKind, Status, StressFlaw, TargetKind, ThreadMode, ThreadState, ValueKind, Verdict, WaitKind,
-                   WaitSource)
+                   ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Generation, HandleKind, JitdumpKind, JitType,
+                   LockKind, NameStyle, NeedKind, RootKind, Status, StressFlaw, TargetKind, ThreadMode, ThreadState,
+                   ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource)
 from ._abi import library as _library
 from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
@@ -28,8 +28,8 @@ from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, 
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
                       MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo,
-                      Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool, Value,
-                      Verification, Wait, Waits, Written)
+                      Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool,
+                      Value, Variable, Verification, Wait, Waits, Written)
 from .target import (
     Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, open, processes, stress_facilities, thread_times)
 
@@ -52,6 +52,6 @@ __all__ = [
     "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
     "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
-    "Value", "ValueKind", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
+    "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
     "find_perf_map", "open", "processes", "records", "stress_facilities", "thread_times", "version",
 ]

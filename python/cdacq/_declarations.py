@@ -6,24 +6,25 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_bool, c_char, c_char
                     c_uint, c_uint16, c_uint32, c_uint64, c_void_p)
 from typing import Any
 
-__all__ = ["Answer", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind", "CodeHeapInfo", "CodeHeapType", "CodeKind",
-           "CodeRangeInfo", "Comparison", "Contents", "ContractInfo", "CoreFilter", "Deadlock", "Delegate",
-           "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE", "ElfFlags", "End",
-           "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_", "FUNCTIONS",
-           "FetchFailed", "Fetching", "Field", "FindFile", "Frame", "FrameKind", "FrameSource", "FramesFlags",
-           "FuncletKind", "Generation", "HandleKind", "HeapInfo", "HeapObject", "HeapRoot", "HeapSegment",
-           "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType", "JitdumpDebugInfo", "JitdumpEntry",
-           "JitdumpFlags", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord",
-           "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs",
-           "JitdumpRecordOpaque", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings",
-           "JitdumpUnwindingInfo", "JitdumpWriteFlags", "Lock", "LockKind", "MappedFile", "Mapping", "Memory",
-           "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN",
-           "Object", "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "Progress", "Read",
-           "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt",
-           "Status", "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall", "Take", "TargetInfo",
-           "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "Value",
-           "ValueKind", "Verdict", "Verification", "Visit", "VisitFlags", "Visited", "Visitor", "Wait", "WaitEndless",
-           "WaitKind", "WaitSource", "Write", "Written"]
+__all__ = ["Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind",
+           "CodeHeapInfo", "CodeHeapType", "CodeKind", "CodeRangeInfo", "Comparison", "Contents", "ContractInfo",
+           "CoreFilter", "Deadlock", "Delegate", "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS",
+           "ERROR_MESSAGE_SIZE", "ElfFlags", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw",
+           "ExceptionFrame", "Exception_", "FUNCTIONS", "FailedTask", "FetchFailed", "Fetching", "Field", "FindFile",
+           "Frame", "FrameKind", "FrameSource", "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapInfo",
+           "HeapObject", "HeapRoot", "HeapSegment", "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType",
+           "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
+           "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange",
+           "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque", "JitdumpSamplyDebugInfo2",
+           "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo", "JitdumpWriteFlags", "Lock", "LockKind",
+           "MappedFile", "Mapping", "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind",
+           "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags", "Options", "PdbInfo", "Problem", "Process",
+           "ProcessInfo", "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo",
+           "STRUCTS", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
+           "SystemCall", "Take", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool",
+           "ThreadState", "ThreadTime", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict",
+           "Verification", "Visit", "VisitFlags", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource",
+           "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -468,6 +469,95 @@ class DescriptorItemKind(enum.IntEnum):
     FIELD = 1
     GLOBAL = 2
     CONTRACT = 3
+
+
+class VariableKind(enum.IntEnum):
+    THIS = 0
+    PARAMETER = 1
+    LOCAL = 2
+    CAPTURED = 3
+
+
+class VariableState(enum.IntEnum):
+    KNOWN = 0
+    OPTIMIZED_OUT = 1
+    UNKNOWN = 2
+
+
+class Method(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("ip", c_uint64),
+        ("answer", c_int),
+        ("kind", c_int),
+        ("runtime", c_uint),
+        ("module_verified", c_bool),
+        ("cold", c_bool),
+        ("prepared_unknown", c_bool),
+        ("async_thunk", c_bool),
+        ("name", c_char_p),
+        ("name_length", c_size_t),
+        ("module", c_char_p),
+        ("method_desc", c_uint64),
+        ("tier", c_char_p),
+        ("token", c_uint32),
+        ("il_offset", c_int32),
+        ("code_start", c_uint64),
+        ("code_size", c_uint64),
+        ("cold_start", c_uint64),
+        ("cold_size", c_uint64),
+        ("offset", c_uint64),
+        ("funclet_start", c_uint64),
+        ("file", c_char_p),
+        ("source_url", c_char_p),
+        ("line", c_uint32),
+        ("column", c_uint32),
+        ("error", c_char_p),
+    ]
+
+
+class AsyncChain(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("methods", POINTER(Method)),
+        ("method_count", c_size_t),
+        ("count", c_uint64),
+        ("waits_for", c_char_p),
+        ("object", c_uint64),
+        ("operation", c_uint64),
+        ("is_cycle", c_bool),
+    ]
+
+
+class FailedTask(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("count", c_uint64),
+        ("task", c_uint64),
+        ("exception", c_uint64),
+        ("method", c_char_p),
+        ("type", c_char_p),
+    ]
+
+
+class AsyncInfo(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("chain_count", c_uint64),
+        ("method_count", c_uint64),
+        ("failed_count", c_uint64),
+        ("problem_count", c_uint64),
+    ]
+
+
+class AsyncVisitor(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("chain", Visitor),
+        ("failed", Visitor),
+        ("problem", Problem),
+        ("context", c_void_p),
+    ]
 
 
 class Block(Structure):
@@ -1013,38 +1103,6 @@ class MappedFile(Structure):
     ]
 
 
-class Method(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("ip", c_uint64),
-        ("answer", c_int),
-        ("kind", c_int),
-        ("runtime", c_uint),
-        ("module_verified", c_bool),
-        ("cold", c_bool),
-        ("prepared_unknown", c_bool),
-        ("async_thunk", c_bool),
-        ("name", c_char_p),
-        ("name_length", c_size_t),
-        ("module", c_char_p),
-        ("method_desc", c_uint64),
-        ("tier", c_char_p),
-        ("token", c_uint32),
-        ("il_offset", c_int32),
-        ("code_start", c_uint64),
-        ("code_size", c_uint64),
-        ("cold_start", c_uint64),
-        ("cold_size", c_uint64),
-        ("offset", c_uint64),
-        ("funclet_start", c_uint64),
-        ("file", c_char_p),
-        ("source_url", c_char_p),
-        ("line", c_uint32),
-        ("column", c_uint32),
-        ("error", c_char_p),
-    ]
-
-
 class Comparison(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -1442,6 +1500,20 @@ class DescriptorItem(Structure):
     ]
 
 
+class Variable(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("state", c_int),
+        ("number", c_uint32),
+        ("name", c_char_p),
+        ("type", c_char_p),
+        ("problem", c_char_p),
+        ("value", POINTER(Value)),
+        ("target", POINTER(Value)),
+    ]
+
+
 ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_jit_type": (JitType, "CDACQ_JIT_TYPE_"),
     "cdacq_clause_kind": (ClauseKind, "CDACQ_CLAUSE_"),
@@ -1480,10 +1552,16 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_target_kind": (TargetKind, "CDACQ_TARGET_"),
     "cdacq_core_filter": (CoreFilter, "CDACQ_FILTER_"),
     "cdacq_descriptor_item_kind": (DescriptorItemKind, "CDACQ_ITEM_"),
+    "cdacq_variable_kind": (VariableKind, "CDACQ_VARIABLE_"),
+    "cdacq_variable_state": (VariableState, "CDACQ_VARIABLE_"),
 }
 
 
 STRUCTS: dict[str, type[Structure]] = {
+    "cdacq_async_chain": AsyncChain,
+    "cdacq_failed_task": FailedTask,
+    "cdacq_async_info": AsyncInfo,
+    "cdacq_async_visitor": AsyncVisitor,
     "cdacq_block": Block,
     "cdacq_exception_clause": ExceptionClause,
     "cdacq_jit_manager_info": JitManagerInfo,
@@ -1553,10 +1631,12 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_contract_info": ContractInfo,
     "cdacq_module_info": ModuleInfo,
     "cdacq_descriptor_item": DescriptorItem,
+    "cdacq_variable": Variable,
 }
 
 
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "cdacq_session_visit_async": (c_int, c_void_p, POINTER(AsyncVisitor), POINTER(AsyncInfo), POINTER(Error)),
     "cdacq_session_code_block_at": (c_int, c_void_p, c_uint64, POINTER(Block), POINTER(Error)),
     "cdacq_block_get_method_desc": (c_uint64, POINTER(Block)),
     "cdacq_block_get_start_address": (c_uint64, POINTER(Block)),
@@ -1637,6 +1717,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_get_field": (c_int, c_void_p, c_uint64, c_char_p, POINTER(Value), POINTER(Error)),
     "cdacq_session_visit_fields": (c_int, c_void_p, c_uint64, Visitor, c_void_p, POINTER(Error)),
     "cdacq_session_visit_struct_fields": (c_int, c_void_p, c_uint64, c_uint64, Visitor, c_void_p, POINTER(Error)),
+    "cdacq_session_visit_value_fields": (c_int, c_void_p, POINTER(Value), Visitor, c_void_p, POINTER(Error)),
     "cdacq_session_get_boxed": (c_int, c_void_p, c_uint64, POINTER(Value), POINTER(Error)),
     "cdacq_session_get_nullable": (c_int, c_void_p, POINTER(Value), POINTER(c_bool), POINTER(Value), POINTER(Error)),
     "cdacq_session_write_value": (c_int, c_void_p, POINTER(Value), Write, c_void_p, POINTER(Error)),
@@ -1699,5 +1780,6 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_visit_modules": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_visit_descriptor": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_write_snapshot": (c_int, c_void_p, c_char_p, POINTER(c_uint64), POINTER(Error)),
+    "cdacq_session_visit_variables": (c_int, c_void_p, POINTER(Frame), Visitor, c_void_p, POINTER(Error)),
     "cdacq_version": (c_char_p,),
 }

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from . import _abi, _decode, records
 from ._abi import (CodeKind, ExceptionFlaw, FrameKind, FramesFlags, FrameSource, FuncletKind, JitType, Status,
-                   VisitFlags)
+                   VariableKind, VariableState, VisitFlags)
 from ._calls import Listing, Pending, call, visit
 from .errors import Error
 
@@ -65,6 +65,15 @@ def _stress_message(address: int) -> records.StressMessage:
     return records.StressMessage(
         item.address, item.thread_id, item.time, item.facilities, tuple(item.arguments[:item.argument_count]),
         _decode.text(item.format), _decode.text(item.text), _abi.StressFlaw(item.flaws), _decode.text(item.problem))
+
+
+def _field_visitor(found: list[records.Field]) -> Callable[[int, object], int]:
+    def visitor(field: int, _context: object) -> int:
+        item = _decode.copy(field, _abi.Field)
+        found.append(records.Field(_decode.text(item.name), _decode.text(item.type), _decode.text(item.owner),
+                                   item.offset, _decode.text(item.problem), _value(item.value.contents)))
+        return 0
+    return visitor
 
 
 def _value_struct(value: records.Value) -> Any:
@@ -218,7 +227,7 @@ class Frame:
 
     __slots__ = ("index", "kind", "by", "funclet", "is_call", "pc", "sp", "cfa", "method", "symbol", "symbol_offset",
                  "module", "module_offset", "frame", "frame_name", "registers", "after_gap", "files_unverified",
-                 "object")
+                 "object", "variables")
     index: int
     kind: FrameKind
     by: FrameSource
@@ -243,9 +252,12 @@ class Frame:
     """Of native code: its symbol, or how it was found, rests on a file that nothing confirms."""
     object: int
     """Of an async method that waits: the object that holds its state; else 0."""
+    variables: list[records.Variable] | None
+    """Its arguments and locals, if they were asked for; None: it has none that the library finds."""
 
-    def __init__(self, item: Any) -> None:
-        for field in self.__slots__:
+    def __init__(self, item: Any, variables: list[records.Variable] | None = None) -> None:
+        self.variables = variables
+        for field in self.__slots__[:-1]:
             value = getattr(item, field)
             setattr(self, field, _decode.text(value) if isinstance(value, bytes) else value)
         self.kind = _decode.member(FrameKind, item.kind)
@@ -358,13 +370,15 @@ class Thread:
                          item=lambda at: int(_decode.copy(at, _abi.NestedException).object),
                          pending=self._session._pending)
 
-    def frames(self, *, explicit: bool = False, awaiting: bool = False) -> Listing[Frame]:
+    def frames(self, *, explicit: bool = False, awaiting: bool = False, variables: bool = False) -> Listing[Frame]:
         """The frames of the stack, from the innermost to the outermost; with `explicit` also the runtime's Frames, with
-        `awaiting` also async methods that wait for what the thread does, or the thread for them.
+        `awaiting` also async methods that wait for what the thread does, or the thread for them; with `variables`,
+        managed frames have their arguments and locals.
 
         If the walk ends early, iterating the listing raises Error after the last frame that was found.
         """
-        return self._session.frames(self.registers, thread=self.thread, explicit=explicit, awaiting=awaiting)
+        return self._session.frames(self.registers, thread=self.thread, explicit=explicit, awaiting=awaiting,
+                                    variables=variables)
 
 
 class Lookups:
@@ -571,12 +585,12 @@ class Lookups:
                          item=lambda address: Thread(self, _decode.copy(address, _abi.Thread)), pending=self._pending)
 
     def frames(self, registers: dict[int, int], *, thread: int = 0, explicit: bool = False,
-               caller: bool = False, awaiting: bool = False, limit: int = 0) -> Listing[Frame]:
+               caller: bool = False, awaiting: bool = False, variables: bool = False, limit: int = 0) -> Listing[Frame]:
         """The frames of a stack from registers on: DWARF numbers to values.
 
         `thread` is the address of the runtime's Thread, which leads to its Frames; 0: the walk uses none. `caller`: the
         program counter is a return address. `awaiting`: async methods that wait for what the thread does, or the thread
-        for them, are among the frames. With `limit` the walk ends after that many frames.
+        for them, are among the frames. `variables`: frames have their arguments and locals. With `limit` the walk ends after that many frames.
         """
         context = _sized(_abi.Thread)
         context.thread = _decode.address(thread)
@@ -585,12 +599,13 @@ class Lookups:
             FramesFlags.ASYNC if awaiting else 0)
         found: list[Frame] = []
 
-        def visitor(address: int, _context: object) -> int:
-            found.append(Frame(_decode.copy(address, _abi.Frame)))
-            return int(len(found) == limit)
-
         error = None
         with self._inside() as handle, self._pending.collecting():
+            def visitor(address: int, _context: object) -> int:
+                found.append(Frame(_decode.copy(address, _abi.Frame),
+                                   self._variables(handle, address) if variables else None))
+                return int(len(found) == limit)
+
             try:
                 call("cdacq_session_visit_frames", handle, ctypes.byref(context) if thread else None,
                      ctypes.byref(registers_struct(registers)), flags,
@@ -600,6 +615,23 @@ class Lookups:
                     raise
                 error = raised
         return Listing(found, error)
+
+    def _variables(self, handle: Any, frame: int) -> list[records.Variable] | None:
+        """Those of a frame that is being visited."""
+        found: list[records.Variable] = []
+
+        def visitor(address: int, _context: object) -> int:
+            item = _decode.copy(address, _abi.Variable)
+            found.append(records.Variable(
+                _decode.member(VariableKind, item.kind), _decode.member(VariableState, item.state), item.number,
+                _decode.text(item.name), _decode.text(item.type), _decode.text(item.problem),
+                _value(item.value.contents) if item.value else None,
+                _value(item.target.contents) if item.target else None))
+            return 0
+
+        status = call("cdacq_session_visit_variables", handle, _abi.Frame.from_address(frame),
+                      _abi.Visitor(self._pending.guard(visitor, 1)), None)
+        return None if status == Status.NOT_MANAGED else found
 
     # ---- Objects
 
@@ -623,20 +655,21 @@ class Lookups:
         """All instance fields of an object, those of base types first. With `struct`, the MethodTable of a struct
         (`Value.type`), those of the struct at the address (`Value.address`)."""
         found: list[records.Field] = []
-
-        def visitor(field: int, _context: object) -> int:
-            item = _decode.copy(field, _abi.Field)
-            found.append(records.Field(_decode.text(item.name), _decode.text(item.type), _decode.text(item.owner),
-                                       item.offset, _decode.text(item.problem), _value(item.value.contents)))
-            return 0
-
         with self._inside() as handle, self._pending.collecting():
-            visit = _abi.Visitor(self._pending.guard(visitor, 1))
+            visit = _abi.Visitor(self._pending.guard(_field_visitor(found), 1))
             if struct:
                 call("cdacq_session_visit_struct_fields", handle, _decode.address(struct), _decode.address(address),
                      visit, None)
             else:
                 call("cdacq_session_visit_fields", handle, _decode.address(address), visit, None)
+        return found
+
+    def value_fields(self, value: records.Value) -> list[records.Field]:
+        """The fields of a struct, also of one that is in a register."""
+        found: list[records.Field] = []
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_value_fields", handle, ctypes.byref(_value_struct(value)),
+                 _abi.Visitor(self._pending.guard(_field_visitor(found), 1)), None)
         return found
 
     def is_object(self, address: int) -> bool:

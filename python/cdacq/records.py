@@ -6,8 +6,8 @@ import struct
 from typing import NamedTuple
 
 from ._abi import (Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
-                   ExceptionFlaw, Generation, HandleKind, LockKind, NeedKind, RootKind, Status,
-                   StressFlaw, TargetKind, ValueKind, Verdict, WaitKind, WaitSource)
+                   ExceptionFlaw, Generation, HandleKind, LockKind, NeedKind, RootKind, Status, StressFlaw, TargetKind,
+                   ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource)
 
 
 class Need(NamedTuple):
@@ -471,6 +471,21 @@ class Field(NamedTuple):
     problem: str | None
     """Why the value cannot be read."""
     value: Value
+
+
+class Variable(NamedTuple):
+    """An argument or a local of a frame: `struct cdacq_variable`."""
+    kind: VariableKind
+    state: VariableState
+    number: int
+    name: str | None
+    type: str | None
+    problem: str | None
+    """Why it is not known."""
+    value: Value | None
+    """Only if it is known. In a register it has no address."""
+    target: Value | None
+    """What a by-ref refers to."""
 
 
 class Item(NamedTuple):

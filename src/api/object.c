@@ -138,7 +138,7 @@ enum cdacq_status cdacq_session_get_nullable(struct cdacq_session *session, cons
     if (status == CDACQ_OK)
         status = sized_check(ret, "struct cdacq_value", err);
     if (status == CDACQ_OK)
-        status = ret_has_value ? begin(session, value->address, err)
+        status = ret_has_value ? begin(session, UINT64_MAX, err)
                                : error_set(err, CDACQ_ERR_ARGUMENT, 0, "nowhere to put the answer");
     if (status < 0)
         return status;
@@ -159,7 +159,7 @@ enum cdacq_status cdacq_session_write_value(struct cdacq_session *session, const
     enum cdacq_status status = sized_check(value, "struct cdacq_value", err);
     if (status == CDACQ_OK)
         status =
-            write ? begin(session, value->address, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
+            write ? begin(session, UINT64_MAX, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
     if (status < 0)
         return status;
     sized_copy(&own, value, sized_size(value));
@@ -207,23 +207,32 @@ static const char *take_text(struct cdacq_session *session, bool is_known, struc
     return kept;
 }
 
-/* The value of a field, which must lie within the `size` bytes of all fields. */
-static void read_visited(struct cdacq_session *session, const struct object_field *field, uint64_t base, uint64_t size,
-                         struct visited_field *ret)
+/* The fields of an object or a struct. */
+struct field_source {
+    uint64_t base; /* the address of the first one; 0: `bits` has them */
+    uint64_t size; /* bytes of all */
+    uint64_t bits;
+};
+
+/* The value of a field, which must lie within the bytes of all fields. */
+static void read_visited(struct cdacq_session *session, const struct object_field *field,
+                         const struct field_source *source, struct visited_field *ret)
 {
     struct reader *reader = &session->resolver.reader;
-    if (field->offset < size)
-        field_value_read(&session->resolver.modules, field, base, &ret->value);
-    if (!reader_failed(reader) && (field->offset >= size || ret->value.width > size - field->offset))
-        reader_fail(reader, CDACQ_ERR_CORRUPT, base + field->offset, "a field beyond the end of its object");
+    if (field->offset < source->size && source->base)
+        field_value_read(&session->resolver.modules, field, source->base, &ret->value);
+    else if (field->offset < source->size)
+        field_value_of_bits(&session->resolver.modules, field, source->bits, &ret->value);
+    if (!reader_failed(reader) && (field->offset >= source->size || ret->value.width > source->size - field->offset))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, source->base + field->offset, "a field beyond the end of its object");
     ret->field.problem = take_problem(session);
-    ret->value.address = base + field->offset;
+    ret->value.address = source->base ? source->base + field->offset : 0;
     if (ret->field.problem)
         ret->value.bits = ret->value.type = 0;
 }
 
-static bool append_visited(struct cdacq_session *session, const struct object_field *field, uint64_t base,
-                           uint64_t size, struct visited_fields *ret)
+static bool append_visited(struct cdacq_session *session, const struct object_field *field,
+                           const struct field_source *source, struct visited_fields *ret)
 {
     struct module_cache *modules = &session->resolver.modules;
     struct visited_field visited = {.field = {.size = sizeof visited.field, .offset = field->offset},
@@ -234,11 +243,11 @@ static bool append_visited(struct cdacq_session *session, const struct object_fi
     reader_recover(&session->resolver.reader, FAILURE_BUT_FUEL);
     text_deinit(&text);
     visited.field.owner = type_name(session, field->owner, NULL);
-    read_visited(session, field, base, size, &visited);
+    read_visited(session, field, source, &visited);
     return visited_fields_append(ret, visited);
 }
 
-static enum cdacq_status visit_all(struct cdacq_session *session, uint64_t type, uint64_t base, uint64_t size,
+static enum cdacq_status visit_all(struct cdacq_session *session, uint64_t type, const struct field_source *source,
                                    int (*visit)(const struct cdacq_field *field, void *context), void *context,
                                    struct cdacq_error *err)
 {
@@ -248,7 +257,7 @@ static enum cdacq_status visit_all(struct cdacq_session *session, uint64_t type,
     if (!object_fields_read(&session->resolver.modules, type, &fields))
         status = reader_status(&session->resolver.reader, err);
     for (size_t i = 0; status == CDACQ_OK && i < fields.count; i++)
-        if (!append_visited(session, &fields.items[i], base, size, &visited))
+        if (!append_visited(session, &fields.items[i], source, &visited))
             status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     epoch_pin(&session->resolver.epoch);
     for (size_t i = 0; status == CDACQ_OK && i < visited.count; i++) {
@@ -274,8 +283,9 @@ enum cdacq_status cdacq_session_visit_fields(struct cdacq_session *session, uint
     uint64_t header = 2 * (uint64_t)reader->pointer_size;
     if (reader_failed(reader))
         return reader_status(reader, err);
-    return visit_all(session, type, object + reader->pointer_size, size < header ? 0 : size - header, visit, context,
-                     err);
+    const struct field_source source = {.base = object + reader->pointer_size,
+                                        .size = size < header ? 0 : size - header};
+    return visit_all(session, type, &source, visit, context, err);
 }
 
 enum cdacq_status cdacq_session_visit_struct_fields(struct cdacq_session *session, uint64_t type, uint64_t address,
@@ -286,9 +296,27 @@ enum cdacq_status cdacq_session_visit_struct_fields(struct cdacq_session *sessio
         visit ? begin(session, type, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
     if (status < 0)
         return status;
-    uint64_t size = struct_size(&session->resolver.reader, type);
+    const struct field_source source = {.base = address, .size = struct_size(&session->resolver.reader, type)};
     status = reader_status(&session->resolver.reader, err);
-    return status < 0 ? status : visit_all(session, type, address, size, visit, context, err);
+    return status < 0 ? status : visit_all(session, type, &source, visit, context, err);
+}
+
+enum cdacq_status cdacq_session_visit_value_fields(struct cdacq_session *session, const struct cdacq_value *value,
+                                                   int (*visit)(const struct cdacq_field *field, void *context),
+                                                   void *context, struct cdacq_error *err)
+{
+    struct cdacq_value own = {.size = sizeof own};
+    enum cdacq_status status = sized_check(value, "struct cdacq_value", err);
+    if (status < 0)
+        return status;
+    sized_copy(&own, value, sized_size(value));
+    if (own.kind != CDACQ_VALUE_STRUCT || !own.type || (!own.address && own.width > sizeof own.bits))
+        return error_set(err, CDACQ_ERR_ARGUMENT, own.address, "the value is no struct of a known type");
+    if (own.address)
+        return cdacq_session_visit_struct_fields(session, own.type, own.address, visit, context, err);
+    status = visit ? begin(session, own.type, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
+    const struct field_source source = {.size = own.width, .bits = own.bits};
+    return status < 0 ? status : visit_all(session, own.type, &source, visit, context, err);
 }
 
 /* ---- Delegates ---- */

@@ -140,6 +140,18 @@ static void find_replaced_il(struct resolver *resolver, struct method_record *re
     (void)reader_leave(reader, &outer);
 }
 
+bool resolver_il_is_replaced(struct resolver *resolver, uint64_t module, uint32_t token, uint64_t method_desc,
+                             uint64_t code_start)
+{
+    struct reader *reader = &resolver->reader;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    bool is_replaced = dynamic_il_exists(reader, module, token) || code_versions_is_edited(reader, module, token) ||
+                       (method_desc && code_versions_il_version(reader, method_desc, code_start)) ||
+                       (reader_failed(reader) && has_field(reader, F_ILCodeVersionNode_Source));
+    (void)reader_leave(reader, &outer);
+    return is_replaced;
+}
+
 /* Lines of a NativeAOT method that are being read. */
 struct native_lines {
     struct resolver *resolver;

@@ -10,6 +10,13 @@
 /* The PDB of a module, usable or not. NULL if the module has no image, or when out of memory. */
 const struct module_pdb *resolver_module_pdb(struct resolver *resolver, const struct module *module);
 
+/*
+ * Whether a method was compiled from other IL than that of its assembly, or was edited since: the PDB does not describe
+ * it. True also if that cannot be read where it can be known.
+ */
+bool resolver_il_is_replaced(struct resolver *resolver, uint64_t module, uint32_t token, uint64_t method_desc,
+                             uint64_t code_start);
+
 /* Decodes the sequence points of a record's method, after its IL offsets. */
 void record_read_source(struct resolver *resolver, struct method_record *record);
 

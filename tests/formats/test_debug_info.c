@@ -237,7 +237,7 @@ START_TEST(bounds_of_11)
         put_number(&fat, 100 * i);
     append(&fat, &other);
     vars.nibbles = 6;
-    append(&fat, &vars);
+    append(&fat, &vars_of_11);
     append(&fat, &bounds);
     bytes = bytes_of_buffer(fat.data, size_of(&fat));
     ck_assert(debug_info_open(&debug_info_chunked, &bytes, false, &info));
@@ -380,15 +380,18 @@ static void put_signed(struct blob *blob, int32_t value)
     put_number(blob, value < 0 ? (uint32_t)-value << 1 | 1 : (uint32_t)value << 1);
 }
 
-static struct blob variables_blob(void)
+static struct blob variables_blob(bool of_11)
 {
     struct blob blob = {0};
     put_number(&blob, ARRAY_SIZE(some_variables));
     for (size_t i = 0; i < ARRAY_SIZE(some_variables); i++) {
         const struct debug_info_variable *variable = &some_variables[i];
+        if (of_11)
+            put_number(&blob, (uint32_t)(variable->number + 6));
         put_number(&blob, variable->begin);
         put_number(&blob, variable->end - variable->begin);
-        put_number(&blob, (uint32_t)(variable->number + 4));
+        if (!of_11)
+            put_number(&blob, (uint32_t)(variable->number + 4));
         put_number(&blob, variable->place);
         if (variable->place == DEBUG_INFO_STK_REG)
             put_signed(&blob, variable->offset);
@@ -437,19 +440,22 @@ static void check_variables(const struct debug_info_encoding *encoding, const st
 
 START_TEST(variables_of_all_versions)
 {
-    struct blob vars = variables_blob(), bounds = packed_bounds(some_bounds, 2, 2), nibbles = {0}, packed = {0},
-                two = {0}, slim = {0}, fat = {0};
+    struct blob vars = variables_blob(false), vars_of_11 = variables_blob(true),
+                bounds = packed_bounds(some_bounds, 2, 2), nibbles = {0}, packed = {0}, two = {0}, slim = {0},
+                fat = {0};
     put_number(&nibbles, (uint32_t)size_of(&bounds)); /* the bounds are not read */
     put_number(&nibbles, (uint32_t)size_of(&vars));
-    slim = packed = nibbles;
+    packed = nibbles;
     append(&nibbles, &bounds);
     append(&nibbles, &vars);
     check_variables(&debug_info_nibbles, &nibbles);
     append(&packed, &bounds);
     append(&packed, &vars);
     check_variables(&debug_info_packed, &packed);
+    put_number(&slim, (uint32_t)size_of(&bounds));
+    put_number(&slim, (uint32_t)size_of(&vars_of_11));
     append(&slim, &bounds);
-    append(&slim, &vars);
+    append(&slim, &vars_of_11);
     check_variables(&debug_info_chunked, &slim);
 
     put_number(&two, UINT32_MAX);
@@ -463,7 +469,7 @@ START_TEST(variables_of_all_versions)
 
     put_number(&fat, 0);
     put_number(&fat, (uint32_t)size_of(&bounds));
-    put_number(&fat, (uint32_t)size_of(&vars));
+    put_number(&fat, (uint32_t)size_of(&vars_of_11));
     put_number(&fat, 7); /* uninstrumented bounds, which follow */
     for (unsigned i = 0; i < 3; i++)
         put_number(&fat, 0);

@@ -356,7 +356,7 @@ def debug_infos():
     yield "packed-patchpoint", b"\5\1" + bytes(16) + b"\1" + bytes(27) + Nibbles(len(two), 0).bytes() + two
     yield "slim", b"\2" + Nibbles(len(three), 3).bytes() + three
     yield "fat", b"\2" + Nibbles(0, len(two), 1, len(three), 0, 0, 4).bytes() + two + b"v" + three
-    # Of each place: begin, length, number, the kind of place, registers and offsets.
+    # Of each place: begin, length, number (number, begin, length in the third encoding), the kind of place, registers and offsets.
     places = [(0, 7), (1, 7), (2, 15), (3, 5, 33), (4, 17, 16), (5, 7, 6), (6, 7, 5, 17), (7, 16, 5, 7), (8, 5, 48), (9, 2), (10, 40)]
     variables = Nibbles(len(places), *(number for i, place in enumerate(places) for number in (3 * i, 90, i, *place))).bytes()
     yield "variables", b"\0" + Nibbles(len(plain), len(variables)).bytes() + plain + variables

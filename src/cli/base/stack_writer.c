@@ -194,6 +194,8 @@ static void write_frames(struct answers *answers, const struct stack *stack, siz
         if (frame.frame.after_gap)
             output_styled(answers->out, STYLE_DOUBT, "     ... frames may be missing here\n");
         write_frame(answers, &frame);
+        if (stack->frames.items[i].variables)
+            output_literal(answers->out, stack->frames.items[i].variables);
     }
 }
 

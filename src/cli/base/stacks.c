@@ -23,7 +23,7 @@ static uint64_t hash_stack(const struct stack *stack, uint64_t seed)
 
 static bool equal_frames(const struct kept_frame *a, const struct kept_frame *b)
 {
-    return a->shared == b->shared;
+    return a->shared == b->shared && !a->variables && !b->variables;
 }
 
 static bool equal_stacks(const struct stack *a, const struct stack *b)
@@ -128,9 +128,17 @@ static const struct stack_frame *share_frame(struct stacks *stacks, const struct
 
 void stack_add_frame(struct stacks *stacks, struct stack *stack, const struct cdacq_frame *frame)
 {
-    const struct kept_frame kept = {share_frame(stacks, frame), frame->cfa, frame->index};
+    const struct kept_frame kept = {.shared = share_frame(stacks, frame), .cfa = frame->cfa, .index = frame->index};
     if (!stack_frames_append(&stack->frames, kept))
         out_of_memory();
+}
+
+void stack_add_variables(struct stacks *stacks, struct stack *stack, const char *text, size_t length)
+{
+    char *copy = arena_string(&stacks->strings, text, length);
+    if (!copy)
+        out_of_memory();
+    stack->frames.items[stack->frames.count - 1].variables = copy;
 }
 
 struct stack_frame stack_frame_at(const struct stack *stack, size_t i)

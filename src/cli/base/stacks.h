@@ -20,6 +20,7 @@ struct stack_frame {
 /* A frame of a stack. What it shares with all frames at its address is kept once: recursion has 300,000 frames. */
 struct kept_frame {
     const struct stack_frame *shared; /* without cfa, sp and index */
+    const char *variables;            /* lines of text, ready to be written; NULL: none */
     uint64_t cfa;
     uint32_t index;
 };
@@ -63,6 +64,9 @@ void stack_free(struct stack *stack);
 
 /* Appends a copy of a frame. */
 void stack_add_frame(struct stacks *stacks, struct stack *stack, const struct cdacq_frame *frame);
+
+/* Gives the last frame lines of text about its variables. Such a frame is the same as no other. */
+void stack_add_variables(struct stacks *stacks, struct stack *stack, const char *text, size_t length);
 
 /* The frame with that position in the list. */
 struct stack_frame stack_frame_at(const struct stack *stack, size_t i);

@@ -9,7 +9,10 @@
 #include "src/cli/base/read_failures.h"
 #include "src/cli/base/console.h"
 #include "src/cli/base/stack_writer.h"
+#include "src/cli/commands/variables.h"
 #include "util/base.h"
+
+enum { VARIABLE_BYTES_MAX = 256 * 1024 * 1024 };
 
 struct stack_options {
     struct common_options common;
@@ -18,6 +21,7 @@ struct stack_options {
     bool native;   /* a line for each native frame */
     bool no_async; /* without async methods that wait */
     bool each;     /* identical stacks are not merged */
+    bool variables;
 };
 
 struct work {
@@ -31,7 +35,8 @@ struct work {
     int tid;
     struct stack_doubts doubts;
     bool has_gap; /* before frames that were left out, after the last one that was not */
-    bool failed;  /* a thread could not even be listed */
+    struct variable_counts variables;
+    size_t variable_bytes; /* of text that is kept */
 };
 
 static bool is_managed(const struct cdacq_frame *frame)
@@ -47,8 +52,25 @@ static void write_json(struct work *work, const struct cdacq_frame *frame, const
         json_string(w, "target", target_display_name(work->opened->name));
     json_number(w, "tid", (uint64_t)work->tid);
     stack_frame_write_members(&work->answers, w, frame, method);
+    if (work->options->variables)
+        variables_write_json(w, work->opened->session, frame, &work->variables);
     json_end_object(w);
     json_end_line(w);
+}
+
+/* Keeps the text about a frame's variables, which cannot be read once the process goes on. */
+static void add_variables(struct work *work, const struct cdacq_frame *frame)
+{
+    struct output text;
+    if (work->variable_bytes > VARIABLE_BYTES_MAX)
+        return;
+    output_open_memory(&text);
+    text.colour = work->out.colour;
+    variables_write_text(&text, work->opened->session, frame, &work->variables);
+    if (text.length)
+        stack_add_variables(&work->stacks, work->stack, text.data, text.length);
+    work->variable_bytes += text.length;
+    output_abandon(&text);
 }
 
 static int visit_frame(const struct cdacq_frame *visited, void *context)
@@ -67,6 +89,8 @@ static int visit_frame(const struct cdacq_frame *visited, void *context)
         return output_failed(&work->out);
     }
     stack_add_frame(&work->stacks, work->stack, &frame);
+    if (work->options->variables)
+        add_variables(work, visited);
     return 0;
 }
 
@@ -92,7 +116,7 @@ static int visit_thread(const struct cdacq_thread *thread, void *context)
         message("thread %d: cannot unwind further: %s", thread->tid, error.message);
     } else if (work->stack) {
         stacks_add(&work->stacks, work->stack, thread, status < 0 ? error.message : NULL,
-                   thread->died || options->each);
+                   thread->died || options->each || options->variables);
     }
     progress_step(&work->progress, work->doubts.stacks);
     return output_failed(&work->out);
@@ -151,6 +175,8 @@ static int list_stacks(const void *given, const struct opened_target *opened)
     tell_doubts(&work, errors);
     answers_tell_unread(&work.answers.unread);
     answers_tell_unconfirmed(work.answers.unconfirmed, "frame");
+    if (work.variable_bytes > VARIABLE_BYTES_MAX)
+        message("there are too many variables: those of the last frames are left out");
     if (!is_known)
         message("%s", layout.message);
     if (!is_known && !work.doubts.stacks)
@@ -165,7 +191,8 @@ static int list_stacks(const void *given, const struct opened_target *opened)
         message("%s: it has no threads; take a core, or a snapshot with --stacks", opened->name);
     if (!written)
         return EXIT_FAILED;
-    return errors || stack_doubts_any(&work.doubts) || status < 0 || !is_known ? EXIT_PARTLY : EXIT_ANSWERED;
+    bool is_whole = !errors && !work.variables.problems && work.variable_bytes <= VARIABLE_BYTES_MAX;
+    return !is_whole || stack_doubts_any(&work.doubts) || status < 0 || !is_known ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 static int run(const void *options)
@@ -181,6 +208,8 @@ const struct option_row stack_rows[] = {
     {"native", NULL, "show each native frame, also of several in a row", TO_FLAG(struct stack_options, native)},
     {"no-async", NULL, "leave out async methods that wait", TO_FLAG(struct stack_options, no_async)},
     {"each", NULL, "show the stack of each thread, also if several have the same", TO_FLAG(struct stack_options, each)},
+    {"variables", NULL, "show the arguments and locals of each managed frame",
+     TO_FLAG(struct stack_options, variables)},
     {0},
 };
 

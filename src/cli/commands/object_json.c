@@ -27,8 +27,8 @@ static void put_struct(struct json_view *writer, const struct cdacq_value *value
     struct json_writer *json = writer->json;
     json_begin_array(json, "fields");
     writer->view->depth++;
-    enum cdacq_status status = cdacq_session_visit_struct_fields(writer->view->session, value->type, value->address,
-                                                                 put_field, writer, &error);
+    enum cdacq_status status =
+        cdacq_session_visit_value_fields(writer->view->session, value, put_field, writer, &error);
     writer->view->depth--;
     json_end_array(json);
     if (status < 0) {
@@ -82,6 +82,12 @@ static void put_value(struct json_view *writer, const struct cdacq_value *value,
     if (shown.kind == SHOWN_PROBLEM)
         json_note(json, "problem", shown.text.data);
     shown_value_deinit(&shown);
+}
+
+void object_view_put_json(struct object_view *view, struct json_writer *json, const struct cdacq_value *value)
+{
+    struct json_view writer = {.view = view, .json = json};
+    put_value(&writer, value, NULL);
 }
 
 static int put_field(const struct cdacq_field *field, void *context)

@@ -73,8 +73,7 @@ static void put_value(struct object_view *view, const char *mark, const struct c
     output_literal(view->out, "\n");
     if (shown.kind == SHOWN_STRUCT) {
         view->depth++;
-        if (cdacq_session_visit_struct_fields(view->session, shown.value.type, shown.value.address, put_field, view,
-                                              &error) < 0) {
+        if (cdacq_session_visit_value_fields(view->session, &shown.value, put_field, view, &error) < 0) {
             view->problems++;
             indent(view);
             output_note_between(view->out, "? ", error.message, "\n");
@@ -82,6 +81,11 @@ static void put_value(struct object_view *view, const char *mark, const struct c
         view->depth--;
     }
     shown_value_deinit(&shown);
+}
+
+void object_view_put_text(struct object_view *view, const struct cdacq_value *value)
+{
+    put_value(view, " = ", value, NULL);
 }
 
 static int put_field(const struct cdacq_field *field, void *context)

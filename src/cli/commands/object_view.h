@@ -75,6 +75,14 @@ const char *object_view_method(struct object_view *view);
 void object_view_write_text(struct object_view *view);
 void object_view_write_json(struct object_view *view);
 
+struct json_writer;
+
+/* Writes " = " and a value, and ends its line: the fields of a struct follow on lines of their own. */
+void object_view_put_text(struct object_view *view, const struct cdacq_value *value);
+
+/* Writes the members of an object that are about a value. */
+void object_view_put_json(struct object_view *view, struct json_writer *json, const struct cdacq_value *value);
+
 /* Writes that there is no answer for an address, or for what was given as one. */
 void object_write_error_text(struct output *out, const char *address, const char *why);
 void object_write_error_json(struct output *out, const char *address, const char *why);

@@ -1,0 +1,52 @@
+/*
+ * variable_place.h: where the value of a variable of a frame is: in memory, or in a register that the walk of the stack
+ * knows. A caller's frame has only the registers that calls preserve, so that a value in another one is lost.
+ *
+ * What the debug info says is looked up for the instruction that runs, which in a caller is its call. The runtime's own
+ * data access looks it up for the return address and takes the end of a range for a part of it: a variable that the
+ * code assigns after the call, or whose register is free by then, would have a wrong value.
+ * Source: dotnet/runtime src/coreclr/inc/cordebuginfo.h; src/coreclr/debug/daccess/stack.cpp
+ * (ClrDataFrame::ValueFromDebugInfo).
+ */
+#ifndef CDACQ_CONTRACTS_VARIABLES_VARIABLE_PLACE_H
+#define CDACQ_CONTRACTS_VARIABLES_VARIABLE_PLACE_H
+
+#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/execution_manager/il_offsets.h"
+#include "contracts/module_cache.h"
+#include "target/registers.h"
+
+/* A frame of managed code. */
+struct variable_frame {
+    struct module_cache *cache;
+    struct execution_manager *manager;
+    const struct debug_info_encoding *encoding; /* of code compiled at run time; NULL: not read */
+    const struct registers *registers;
+    uint64_t pc;  /* of the instruction that runs: of a caller, an address in its call */
+    uint64_t cfa; /* 0: not known */
+};
+
+enum variable_place_kind {
+    PLACE_NONE, /* the code does not hold it here, or nobody saved the register that did */
+    PLACE_MEMORY,
+    PLACE_REGISTER,
+    PLACE_UNREAD, /* in registers that are not read: of floating-point numbers, or several */
+};
+
+struct variable_place {
+    enum variable_place_kind kind;
+    uint64_t address;
+    uint64_t bits; /* of the register */
+};
+
+/* The frame pointer of a frame, as its method uses it. False: it is not known. */
+bool variable_frame_pointer(const struct variable_frame *frame, uint64_t *ret);
+
+/*
+ * The place of an argument or a local by its number in the IL: arguments from 0, with `this`, then locals. `places` are
+ * those of the method's block at the frame's program counter.
+ */
+void variable_place_find(const struct variable_frame *frame, const struct block_variables *places, bool is_funclet,
+                         uint32_t number, struct variable_place *ret);
+
+#endif

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""
+Arguments and locals of the frames of a stack: a program stops in methods of each kind and writes what their variables
+hold. cdacq stack --variables has to say the same. In unoptimised code, every variable has to be there. In optimised code
+none may be wrong, and what is not known has to say so.
+
+    variables.py [RUNTIME...]    words of lab.runtimes()
+
+Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+"""
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import lab
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+READY_SECONDS = 240
+SHOWN = 12
+# Name, configuration, environment, and whether the code is unoptimised: then no variable may be missing.
+WAYS = [
+    ("Debug", "Debug", {}, True),
+    ("Release, optimised", "Release", {"DOTNET_TieredCompilation": "0"}, False),
+    ("Release, tiered", "Release", {}, False),
+    ("Release, unoptimised", "Release", {"DOTNET_JITMinOpts": "1", "DOTNET_TieredCompilation": "0"}, False),
+]
+
+
+class Process(lab.Target):
+    """The running program, and what it says about its variables."""
+
+    def __init__(self, command, work, environment):
+        log = os.path.join(work, "log.txt")
+        truth_file = os.path.join(work, "truth.txt")
+        with open(log, "w", encoding="utf-8") as output:
+            process = subprocess.Popen([*command, truth_file], cwd=work, stdin=subprocess.PIPE, stdout=output, stderr=output,
+                                       start_new_session=True, env=os.environ | environment, preexec_fn=lab.allow_cores)
+        super().__init__(work, process, log)
+        deadline = time.monotonic() + READY_SECONDS
+        while f"READY {self.pid}\n" not in self.read_log():
+            if time.monotonic() > deadline or process.poll() is not None:
+                self.stop()
+                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
+            time.sleep(0.1)
+        with open(truth_file, encoding="utf-8") as file:
+            self.truth = [json.loads(line) for line in file]
+
+    def read_log(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+
+def text_of(found):
+    """The value of a variable or a field, as the program writes it."""
+    if "fields" in found:
+        return {field["name"]: text_of(field) for field in found["fields"]}
+    value = found.get("value")
+    if "object_type" in found:
+        return f"object:{found['object_type']}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def equal(found, expected):
+    if isinstance(expected, dict):
+        # A by-ref struct has fields that the program cannot write.
+        return isinstance(found, dict) and all(name in found and equal(found[name], value) for name, value in expected.items())
+    if found == expected or found is None or expected is None or isinstance(found, dict):
+        return found == expected
+    try:
+        return float(found) == float(expected)
+    except ValueError:
+        return re.sub(r"\.0+$", "", found) == re.sub(r"\.0+$", "", expected)
+
+
+def is_frame_of(method, frame):
+    return re.search(rf"(\b|<){re.escape(method)}([<(]|>d__)", frame.get("method") or "") is not None
+
+
+class Judge:
+    def __init__(self):
+        self.right = self.missing = 0
+        self.wrong = []
+        self.absent = []
+        self.extra = collections.Counter()
+
+    def frame(self, what, frame, expected):
+        found = collections.defaultdict(list)
+        for variable in frame.get("variables") or []:
+            found[variable["name"]].append(variable)
+        for right in expected:
+            name = f"{what}: {right['Name']}"
+            own = found.pop(right["Name"], [])
+            if right["Name"] == "this" and len(own) > 1:
+                own = own[:1]
+            if len(own) != 1 or own[0]["state"] == "optimized out":
+                self.missing += 1
+                self.absent.append(f"{name}: {len(own)} found, {own and own[0]['state']}")
+                continue
+            variable = own[0]
+            if variable["state"] != "known" or "problem" in variable:
+                self.missing += 1
+                self.absent.append(f"{name}: {variable.get('problem')}")
+                continue
+            value = text_of(variable)
+            if not equal(value, right["Value"]):
+                self.wrong.append(f"{name}: {value!r} is not {right['Value']!r} ({variable})")
+            elif variable["type"] != right["Type"] and not is_parameter_name(variable["type"]):
+                self.wrong.append(f"{name}: its type {variable['type']} is not {right['Type']}")
+            else:
+                self.right += 1
+        for name in found:
+            self.extra[f"{what}: {name}"] += 1
+
+
+def is_parameter_name(name):
+    """Of a type parameter whose argument shared code does not know."""
+    return re.search(r"\b[TU]\b", name or "") is not None
+
+
+def judge(note, label, target, truth, is_unoptimised):
+    done = subprocess.run([TOOL, "stack", "--variables", "--json", target], capture_output=True, encoding="utf-8", check=False,
+                          timeout=300)
+    by_thread = collections.defaultdict(list)
+    for line in done.stdout.splitlines():
+        frame = json.loads(line)
+        by_thread[frame["tid"]].append(frame)
+    judged = Judge()
+    entries = collections.defaultdict(list)
+    for entry in truth:
+        entries[entry["thread"], entry["method"]].append(entry["variables"])
+    for (tid, method), expected in entries.items():
+        frames = [frame for frame in by_thread[tid] if is_frame_of(method, frame)]
+        if method in ("InCatch", "InFinally"):
+            frames = frames[:1]
+        if len(frames) != len(expected):
+            judged.absent.append(f"{method}: {len(frames)} frames: {[frame.get('method') for frame in by_thread[tid]]}")
+        for frame, variables in zip(frames, reversed(expected)):
+            judged.frame(method, frame, variables)
+    details = [f"{judged.right} right, {judged.missing} not known, exit {done.returncode} {done.stderr.strip()}"]
+    details += [f"wrong: {line}" for line in judged.wrong[:SHOWN]]
+    if is_unoptimised:
+        details += [f"missing: {line}" for line in judged.absent[:SHOWN]]
+    fine = not judged.wrong and judged.right > 40 and not (is_unoptimised and judged.absent)
+    note(f"{label}: {judged.right} variables right, {judged.missing} not known", fine, "\n      ".join(details))
+    return judged
+
+
+def run(version, work, note, ways):
+    for name, configuration, environment, is_unoptimised in ways:
+        folder = tempfile.mkdtemp(dir=work)
+        process = Process(lab.program_command(work, "variables", version, configuration), folder, environment)
+        try:
+            judge(note, f"{version}, {name}, live", str(process.pid), process.truth, is_unoptimised)
+            core = process.createdump("full")
+            judge(note, f"{version}, {name}, full core", core, process.truth, is_unoptimised)
+            os.remove(core)
+        finally:
+            process.stop()
+
+
+def main():
+    failed = []
+
+    def note(what, right, details=""):
+        print(f"  {'ok' if right else 'WRONG'}   {what}{'' if right else ': ' + details}", flush=True)
+        if not right:
+            failed.append(what)
+
+    with tempfile.TemporaryDirectory(prefix="cdacq-variables-") as work:
+        for version in lab.runtimes(sys.argv[1:]):
+            run(version, work, note, WAYS)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except lab.Skip as reason:
+        print(f"variables.py: skipped: {reason}")
+        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED)
