@@ -223,10 +223,11 @@ const struct command command_stack = {
     .details = "A process is stopped while it is read. Frames are numbered from the innermost; a frame's address is\n"
                "where execution continues. Threads with the same stack are shown together, and frames that repeat\n"
                "are shown once, with their count. Native frames in a row are one line, without --native. JSON has\n"
-               "all frames of all threads. A '?' after a frame's number means that the frame rests on a guess:\n"
+               "all frames of all threads. --variables shows a variable that optimized code no longer holds as\n"
+               "<optimized out>. A '?' after a frame's number means that the frame rests on a guess:\n"
                "  #3   0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] IL_0012 Program.cs:14 (Demo.dll)\n"
                "  #4   [catch] 0x7f.. Demo.Program.Run() +0x5c [jit Tier0] IL_0020 (Demo.dll)   in a catch block\n"
                "  #5   0x7f.. __poll +0x4f (libc.so.6)\n"
                "  #6?  0x7f.. libcoreclr.so+0x6315b5                                            no symbol is known\n",
-    .exit_partly = "a stack is incomplete or rests on a guess, or a frame has no answer",
+    .exit_partly = "a stack is incomplete or rests on a guess, or a frame or a variable has no answer",
 };
