@@ -197,6 +197,17 @@ static void check_native_row(const char *kinds, size_t first, size_t expected)
 }
 
 /* What a reader has to see is in no row. */
+START_TEST(frames_with_variables_are_not_folded)
+{
+    struct stack *stack = stack_of("aaaaaa");
+    ck_assert_uint_eq(stack_run_at(stack, 0).count, 6);
+    stack_add_variables(&stacks, stack, "x = 1\n", 6);
+    ck_assert_str_eq(stack->frames.items[5].variables, "x = 1\n");
+    ck_assert_uint_eq(stack_run_at(stack, 0).count, 5);
+    stack_free(stack);
+}
+END_TEST
+
 START_TEST(rows_of_native_frames)
 {
     check_native_row("nnnm", 0, 3);
@@ -221,6 +232,7 @@ static Suite *suite(void)
     tcase_add_test(tests, repeated_frames_are_folded);
     tcase_add_test(tests, frames_at_one_address_share_what_is_known_of_it);
     tcase_add_test(tests, strings_of_a_visit_are_kept);
+    tcase_add_test(tests, frames_with_variables_are_not_folded);
     tcase_add_test(tests, rows_of_native_frames);
     suite_add_tcase(all, tests);
     return all;

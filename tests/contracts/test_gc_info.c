@@ -267,6 +267,8 @@ START_TEST(safe_points_and_ranges)
                 ck_assert(gc_header_locate(&stream, encoding, &header, offset, offset, &place));
                 ck_assert_uint_eq(header.code_length, SAFETY_UNITS * unit);
                 ck_assert_uint_eq(header.stack_area, fat ? 12 : 0);
+                ck_assert_int_eq(header.generic_context, fat ? GC_CONTEXT_THIS : GC_CONTEXT_NONE);
+                ck_assert_int_eq(header.generic_context_slot, fat ? -(int64_t)f.reader.pointer_size : 0);
                 bool point = false, range = false;
                 for (unsigned i = 0; i < SAFETY_POINTS; i++)
                     point |= offset == safe_units[i] * unit;

@@ -115,6 +115,30 @@ START_TEST(damaged)
 }
 END_TEST
 
+/* The token of the locals' signature; UINT32_MAX: it cannot be read. */
+static uint32_t local_signature(uint32_t token)
+{
+    uint32_t found = UINT32_MAX;
+    reader_begin(&session->resolver.reader, FUEL_INDEX);
+    const struct module *opened = module_cache_get(&session->resolver.modules, module);
+    ck_assert(method_il_local_signature(opened, token, &found) == (found != UINT32_MAX));
+    return found;
+}
+
+START_TEST(signatures_of_locals)
+{
+    setup(_i);
+    uint8_t header[12] = {0x13, 3 << 4};
+    store_u32(header + 8, 0x11000007, false);
+    put(RVA, header, sizeof header, 0, 0);
+    ck_assert_uint_eq(local_signature(METHOD), 0x11000007);
+    put(RVA, &(uint8_t){3 << 2 | 2}, 1, 3, 5);
+    ck_assert_uint_eq(local_signature(METHOD), 0);
+    ck_assert_uint_eq(local_signature(WITHOUT_IL), UINT32_MAX);
+    teardown();
+}
+END_TEST
+
 /* IL that was replaced while the process ran is not in the image. */
 START_TEST(replaced)
 {
@@ -141,6 +165,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("method_il");
     tcase_add_loop_test(tcase, both_headers, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, damaged, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, signatures_of_locals, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, replaced, 0, ARCH_COUNT);
     suite_add_tcase(suite, tcase);
     return suite;

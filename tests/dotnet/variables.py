@@ -23,6 +23,7 @@ import lab
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 READY_SECONDS = 240
 SHOWN = 12
+THREADS, DEPTH = "10", "300"  # of methods that call each other
 # Name, configuration, environment, and whether the code is unoptimised: then no variable may be missing.
 WAYS = [
     ("Debug", "Debug", {}, True),
@@ -39,7 +40,7 @@ class Process(lab.Target):
         log = os.path.join(work, "log.txt")
         truth_file = os.path.join(work, "truth.txt")
         with open(log, "w", encoding="utf-8") as output:
-            process = subprocess.Popen([*command, truth_file], cwd=work, stdin=subprocess.PIPE, stdout=output, stderr=output,
+            process = subprocess.Popen([*command, truth_file, THREADS, DEPTH], cwd=work, stdin=subprocess.PIPE, stdout=output, stderr=output,
                                        start_new_session=True, env=os.environ | environment, preexec_fn=lab.allow_cores)
         super().__init__(work, process, log)
         deadline = time.monotonic() + READY_SECONDS
@@ -91,7 +92,7 @@ class Judge:
         self.absent = []
         self.extra = collections.Counter()
 
-    def frame(self, what, frame, expected):
+    def frame(self, what, frame, expected, strict):
         found = collections.defaultdict(list)
         for variable in frame.get("variables") or []:
             found[variable["name"]].append(variable)
@@ -112,7 +113,7 @@ class Judge:
             value = text_of(variable)
             if not equal(value, right["Value"]):
                 self.wrong.append(f"{name}: {value!r} is not {right['Value']!r} ({variable})")
-            elif variable["type"] != right["Type"] and not is_parameter_name(variable["type"]):
+            elif variable["type"] != right["Type"] and (strict or not is_parameter_name(variable["type"])):
                 self.wrong.append(f"{name}: its type {variable['type']} is not {right['Type']}")
             else:
                 self.right += 1
@@ -143,7 +144,7 @@ def judge(note, label, target, truth, is_unoptimised):
         if len(frames) != len(expected):
             judged.absent.append(f"{method}: {len(frames)} frames: {[frame.get('method') for frame in by_thread[tid]]}")
         for frame, variables in zip(frames, reversed(expected)):
-            judged.frame(method, frame, variables)
+            judged.frame(method, frame, variables, is_unoptimised)
     details = [f"{judged.right} right, {judged.missing} not known, exit {done.returncode} {done.stderr.strip()}"]
     details += [f"wrong: {line}" for line in judged.wrong[:SHOWN]]
     if is_unoptimised:

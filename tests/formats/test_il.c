@@ -12,9 +12,11 @@ START_TEST(headers)
     ck_assert(il_body_read(tiny, sizeof tiny, &body));
     ck_assert_uint_eq(body.header_size, 1);
     ck_assert_uint_eq(body.code_size, 0x2a);
+    ck_assert_uint_eq(body.local_signature, 0);
     ck_assert(il_body_read(fat, sizeof fat, &body));
     ck_assert_uint_eq(body.header_size, 12);
     ck_assert_uint_eq(body.code_size, 0x543210);
+    ck_assert_uint_eq(body.local_signature, 0x11000000);
     ck_assert(!il_body_read(fat, sizeof fat - 1, &body));
     ck_assert(!il_body_read(tiny, 0, &body));
     memcpy(bytes, fat, sizeof fat);

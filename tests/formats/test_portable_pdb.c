@@ -2,7 +2,7 @@
  * Compares with tests/fixtures/pdb/expected.txt, in which System.Reflection.Metadata lists a PDB, and with blobs that
  * no compiler writes.
  */
-#include "formats/portable_pdb/portable_pdb.h"
+#include "formats/portable_pdb/local_variables.h"
 #include "formats/names/state_machine.h"
 #include "formats/pe_debug.h"
 #include "tests/support/check_main.h"
@@ -110,6 +110,39 @@ START_TEST(finds_custom_debug_information_of_methods)
     ck_assert_int_eq(portable_pdb_custom(&pdb, 0x01000001, portable_pdb_source_link, &blob, &size), CDACQ_OK);
     ck_assert_ptr_null(blob);
     ck_assert_int_eq(portable_pdb_custom(&pdb, 0x31000001, portable_pdb_source_link, &blob, &size), CDACQ_ERR_FORMAT);
+}
+END_TEST
+
+static bool list_local(const struct local_variable *variable, void *context)
+{
+    char buffer[METADATA_STRING_CAP];
+    const char *name;
+    size_t length;
+    struct text *text = context;
+    ck_assert_int_eq(metadata_string(&pdb.metadata, variable->name, buffer, &name, &length), CDACQ_OK);
+    text_printf(text, "%u=%.*s ", variable->slot, (int)length, name);
+    ck_assert(!variable->is_hidden);
+    return true;
+}
+
+/* By the source: Add, Loop, whose first loop has a variable of its own, and Wide. */
+START_TEST(finds_locals_in_scope)
+{
+    static const struct {
+        uint32_t method, il_offset;
+        const char *locals;
+    } expected[] = {{1, 0, "0=sum "},       {2, 0, "0=total "},      {2, 2, "0=total "},
+                    {2, 3, "0=total 1=i "}, {2, 36, "0=total 1=i "}, {2, 37, "0=total "},
+                    {8, 0, "0=copy "},      {1, 5000, ""},           {0xffffff, 0, ""}};
+    struct text text = {0};
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+        ck_assert_int_eq(local_variables_each(&pdb, expected[i].method, expected[i].il_offset, list_local, &text),
+                         CDACQ_OK);
+        ck_assert_str_eq(text.data ? text.data : "", expected[i].locals);
+        text_clear(&text);
+    }
+    ck_assert(local_variables_exist(&pdb, 1) && !local_variables_exist(&pdb, 0xffffff));
+    text_deinit(&text);
 }
 END_TEST
 
@@ -327,6 +360,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, reads_what_the_judge_reads);
     tcase_add_test(tc, finds_custom_debug_information_of_methods);
+    tcase_add_test(tc, finds_locals_in_scope);
     tcase_add_test(tc, refuses_rows_that_do_not_exist);
     tcase_add_test(tc, refuses_what_is_no_pdb);
     tcase_add_test(tc, the_image_names_its_pdb);

@@ -494,6 +494,12 @@ static class Program
             () => Scenarios.Replaced(200000, "osr"),
             () => Scenarios.Pinned([90, 91], "pinned"),
         };
+        int threads = int.Parse(arguments[1]), depth = int.Parse(arguments[2]);
+        for (int i = 0; i < threads; i++)
+        {
+            uint seed = (uint)(i * 7919 + 12345);
+            work.Add(() => Deep.Run(depth, seed));
+        }
         Open(arguments[0], work.Count);
         foreach (Action action in work)
             new Thread(() =>
@@ -505,7 +511,7 @@ static class Program
                 catch (InvalidOperationException)
                 {
                 }
-            }) { IsBackground = true }.Start();
+            }, 16 << 20) { IsBackground = true }.Start();
         if (!Wait(TimeSpan.FromSeconds(120)))
             Environment.FailFast("not all threads stop");
         Thread.Sleep(500); // they sleep
