@@ -237,7 +237,7 @@ START_TEST(bounds_of_11)
         put_number(&fat, 100 * i);
     append(&fat, &other);
     vars.nibbles = 6;
-    append(&fat, &vars_of_11);
+    append(&fat, &vars);
     append(&fat, &bounds);
     bytes = bytes_of_buffer(fat.data, size_of(&fat));
     ck_assert(debug_info_open(&debug_info_chunked, &bytes, false, &info));
@@ -474,7 +474,7 @@ START_TEST(variables_of_all_versions)
     for (unsigned i = 0; i < 3; i++)
         put_number(&fat, 0);
     append(&fat, &bounds);
-    append(&fat, &vars);
+    append(&fat, &vars_of_11);
     check_variables(&debug_info_chunked, &fat);
 }
 END_TEST
