@@ -11,6 +11,7 @@
 
 CDACQ_BEGIN_DECLS
 
+/* What a variable is. */
 enum cdacq_variable_kind {
     CDACQ_VARIABLE_THIS,
     CDACQ_VARIABLE_PARAMETER,
@@ -18,6 +19,7 @@ enum cdacq_variable_kind {
     CDACQ_VARIABLE_CAPTURED, /* of the method as it was written, in a closure or a state machine */
 };
 
+/* Whether the value of a variable is known. */
 enum cdacq_variable_state {
     CDACQ_VARIABLE_KNOWN,         /* `value` */
     CDACQ_VARIABLE_OPTIMIZED_OUT, /* the code does not hold it here, or holds it in a register that nobody saved */

@@ -472,6 +472,7 @@ class DescriptorItemKind(enum.IntEnum):
 
 
 class VariableKind(enum.IntEnum):
+    """What a variable is."""
     THIS = 0
     PARAMETER = 1
     LOCAL = 2
@@ -479,6 +480,7 @@ class VariableKind(enum.IntEnum):
 
 
 class VariableState(enum.IntEnum):
+    """Whether the value of a variable is known."""
     KNOWN = 0
     OPTIMIZED_OUT = 1
     UNKNOWN = 2

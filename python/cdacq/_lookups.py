@@ -253,7 +253,7 @@ class Frame:
     object: int
     """Of an async method that waits: the object that holds its state; else 0."""
     variables: list[records.Variable] | None
-    """Its arguments and locals, if they were asked for; None: it has none that the library finds."""
+    """Its arguments and locals, if they were asked for; None: it has none, or they cannot be read."""
 
     def __init__(self, item: Any, variables: list[records.Variable] | None = None) -> None:
         self.variables = variables
@@ -629,8 +629,11 @@ class Lookups:
                 _value(item.target.contents) if item.target else None))
             return 0
 
-        status = call("cdacq_session_visit_variables", handle, _abi.Frame.from_address(frame),
-                      _abi.Visitor(self._pending.guard(visitor, 1)), None)
+        try:
+            status = call("cdacq_session_visit_variables", handle, ctypes.byref(_abi.Frame.from_address(frame)),
+                          _abi.Visitor(self._pending.guard(visitor, 1)), None)
+        except Error:
+            return None
         return None if status == Status.NOT_MANAGED else found
 
     # ---- Objects

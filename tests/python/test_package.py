@@ -247,6 +247,26 @@ class Stacks(unittest.TestCase):
                 for thread in target.threads():
                     self.assertEqual(thread.registers[16], thread.frames()[0].pc)
 
+    def test_variables(self):
+        for name in ("crash-net8-x64", "crash-net9-x64", "crash-net10-x64"):
+            core = python_support.fixture(name)
+            shown = [line.get("variables") or [] for line in tool("stack", "--json", "--variables", core)]
+            with cdacq.open(core) as target:
+                frames = [frame for thread in target.threads() for frame in thread.frames(variables=True).items]
+                for line, frame in zip(shown, frames, strict=True):
+                    self.assertEqual([(item["name"], item["kind"], item["type"], item["state"]) for item in line],
+                                     [(item.name, item.kind.name.lower(), item.type, item.state.name.lower().replace("_", " "))
+                                      for item in frame.variables or []])
+                    for item in frame.variables or []:
+                        self.assertEqual(item.value is None, item.state != cdacq.VariableState.KNOWN)
+                        if item.value and item.value.kind == cdacq.ValueKind.STRUCT and item.value.type:
+                            self.assertGreater(len(target.value_fields(item.value)), 0)
+                        elif item.value:
+                            with self.assertRaises(cdacq.Error):
+                                target.value_fields(item.value)
+            self.assertGreater(sum(len(line) for line in shown), 5)
+            self.assertTrue(all(frame.variables is None for frame in frames if not frame.is_managed))
+
     def test_debugger_report(self):
         """The report of gdb and lldb marks guesses, and says where a stack ends early."""
         class OfACore(_debugger.Debugger):
