@@ -78,8 +78,19 @@ static uint64_t word_of(const struct sample *sample, uint64_t word)
 }
 
 struct check {
+    struct cdacq_session *session;
     uint64_t sp, stack_end;
 };
+
+static int check_variable(const struct cdacq_variable *variable, void *context)
+{
+    (void)context;
+    if ((variable->state == CDACQ_VARIABLE_KNOWN) != (variable->value != NULL) ||
+        (variable->state == CDACQ_VARIABLE_UNKNOWN) != (variable->problem != NULL) ||
+        (variable->target && !variable->value))
+        abort();
+    return 0;
+}
 
 static int check_frame(const struct cdacq_frame *frame, void *context)
 {
@@ -89,6 +100,7 @@ static int check_frame(const struct cdacq_frame *frame, void *context)
     if (!frame->registers || (frame->sp < check->sp && check->sp <= check->stack_end))
         abort();
     check->sp = frame->sp;
+    (void)cdacq_session_visit_variables(check->session, frame, check_variable, NULL, NULL);
     return 0;
 }
 
@@ -113,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     registers.values[RIP] = data[0] & 2 ? sample.native_code + 0x20 : sample.method + (data[0] >> 4);
     registers.values[RSP] = sample.stack + 0x20;
     registers.values[RBP] = sample.stack + 0x60;
-    struct check check = {.stack_end = sample.stack + STACK_SIZE};
+    struct check check = {.session = session, .stack_end = sample.stack + STACK_SIZE};
     unsigned flags = data[0] & 4 ? CDACQ_FRAMES_EXPLICIT : 0;
     cdacq_session_visit_frames(session, &thread, &registers, flags, check_frame, &check, &error);
     cdacq_session_destroy(session);

@@ -162,6 +162,8 @@ static void add_options(struct line *line, const struct command *command, struct
         add(line, random_below(random, 2) ? "--brief" : "--signature");
     if (command_takes(command, stack_rows) && random_below(random, 4) == 0)
         add(line, random_below(random, 2) ? "--managed" : "--each");
+    if (command_takes(command, stack_rows) && random_below(random, 2))
+        add(line, "--variables");
 }
 
 static void add_ips(struct line *line, const struct base *core, struct random *random)
