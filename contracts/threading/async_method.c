@@ -138,6 +138,17 @@ bool async_object_refers_to(struct threading_types *types, uint64_t object, uint
     return false;
 }
 
+uint64_t async_object_task(struct threading_types *types, uint64_t object, bool (*leads)(void *context, uint64_t task),
+                           void *context)
+{
+    struct words words = words_of(types, object, ASYNC_WORDS_MAX);
+    uint64_t word;
+    while (next_word(&words, &word))
+        if (threading_is_task(threading_type_of(types, word, false)) && leads(context, word))
+            return word;
+    return 0;
+}
+
 /* The box of an iterator: the two refer to each other, so nothing else can be mistaken for it. */
 static uint64_t box_of_iterator(struct threading_types *types, uint64_t iterator, uint64_t method_table)
 {

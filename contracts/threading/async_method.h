@@ -44,6 +44,13 @@ uint64_t async_object_reference_to(struct threading_types *types, uint64_t objec
 bool async_object_refers_to(struct threading_types *types, uint64_t object, uint64_t other);
 
 /*
+ * The first task that a word of `object` refers to and whose completion leads on, as `leads` says: for a Continuation
+ * of a method that uses an awaiter of its own. 0: there is none.
+ */
+uint64_t async_object_task(struct threading_types *types, uint64_t object, bool (*leads)(void *context, uint64_t task),
+                           void *context);
+
+/*
  * What the first of the method's awaiters refers to: a task that has not completed, or else another object. It is not
  * checked that it leads to the box. 0: nothing, or it is not known.
  */

@@ -226,13 +226,34 @@ static bool link_operations(struct async_operations *operations)
     return !reader_failed(reader);
 }
 
+struct leading {
+    struct async_operations *operations;
+    uint64_t object;
+};
+
+static bool leads_to(void *context, uint64_t task)
+{
+    struct leading *leading = context;
+    bool several;
+    return async_frames_continuation(&leading->operations->async, task, &several) == leading->object;
+}
+
+/* What a RuntimeAsyncTask awaits: its first Continuation says so, or has the awaiter. */
+static uint64_t find_awaited_by_runtime(struct async_operations *operations, uint64_t task)
+{
+    struct threading_types *types = &operations->types;
+    struct leading leading = {operations, task};
+    uint64_t first = continuation_of_task(types, task), awaited = continuation_awaited(types, first);
+    return awaited || !first ? awaited : async_object_task(types, first, leads_to, &leading);
+}
+
 /* What an operation awaits; 0: not known. */
 static uint64_t find_awaited(struct async_operations *operations, uint64_t object)
 {
     struct threading_types *types = &operations->types;
     struct async_method method;
     if (threading_type_of(types, object, true) == THREADING_RUNTIME_ASYNC)
-        return continuation_awaited(types, continuation_of_task(types, object));
+        return find_awaited_by_runtime(operations, object);
     if (!async_method_find(types, object, &method) || !method.type)
         return 0;
     return async_method_awaiter(types, &method);

@@ -493,6 +493,8 @@ static void put_end_point(struct async_reasons *reasons, uint64_t socket, struct
 {
     struct async_kinds *kinds = &reasons->operations->kinds;
     uint64_t end = async_reference(kinds, socket, "_remoteEndPoint"), port, bits;
+    if (!end)
+        end = async_reference(kinds, socket, "_rightEndPoint");
     uint64_t address = async_reference(kinds, end, "_address");
     if (!address || async_reference(kinds, address, "_numbers") ||
         !async_read(kinds, address, "_addressOrScopeId", 4, &bits) || !async_read(kinds, end, "_port", 4, &port))

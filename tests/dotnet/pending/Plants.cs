@@ -16,7 +16,7 @@ public static class Plants
         single = Channel.CreateUnbounded<int>(new UnboundedChannelOptions { SingleReader = true }),
         bounded = Channel.CreateBounded<int>(2);
     private static readonly CancellationTokenSource cancellation = new();
-    private static readonly HttpClient client = new();
+    private static readonly HttpClient client = new() { Timeout = Timeout.InfiniteTimeSpan };
     private static readonly PeriodicTimer periodic = new(TimeSpan.FromHours(1));
     private static readonly List<object> kept = [];
     private static Task shared = null!, ringA = null!, ringB = null!;
