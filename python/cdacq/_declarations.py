@@ -521,7 +521,7 @@ class Method(Structure):
 class AsyncChain(Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("methods", POINTER(Method)),
+        ("methods", c_void_p),
         ("method_count", c_size_t),
         ("count", c_uint64),
         ("waits_for", c_char_p),

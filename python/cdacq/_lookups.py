@@ -29,6 +29,7 @@ _object = _decode.decoder(_abi.Object, records.Object)
 _value = _decode.decoder(_abi.Value, records.Value)
 _delegate = _decode.decoder(_abi.Delegate, records.Delegate)
 _lock = _decode.decoder(_abi.Lock, records.Lock)
+_failed_task = _decode.decoder(_abi.FailedTask, records.FailedTask)
 _heap_segment = _decode.decoder(_abi.HeapSegment, records.HeapSegment)
 _heap_root = _decode.decoder(_abi.HeapRoot, records.HeapRoot)
 _task = _decode.decoder(_abi.Task, records.Task)
@@ -838,6 +839,36 @@ class Lookups:
             call("cdacq_session_get_static_name", handle, _decode.address(method_table), _decode.number(token, "a token", 32),
                  ctypes.byref(name))
             return _decode.text(name.value)
+
+    def async_operations(self) -> records.AsyncOperations:
+        """Every pending async operation, found on the heap, the most frequent first. Stop a process: else it changes
+        meanwhile."""
+        info = _sized(_abi.AsyncInfo)
+        found = records.AsyncOperations([], [], [])
+        strings = _decode.Strings()
+
+        def take_chain(address: int, _context: object) -> int:
+            item = _abi.AsyncChain.from_address(address)
+            methods = [_decode.method(item.methods + i * _decode.METHOD_SIZE, strings) for i in range(item.method_count)]
+            found.chains.append(records.AsyncChain(methods, item.count, _decode.text(item.waits_for) or "", item.object,
+                                                   item.operation, item.is_cycle))
+            return 0
+
+        def take_failed(address: int, _context: object) -> int:
+            found.failed.append(_failed_task(_abi.FailedTask.from_address(address)))
+            return 0
+
+        def take_problem(text: int, _context: object) -> int:
+            found.problems.append(_decode.text(ctypes.string_at(text)) or "")
+            return 0
+
+        visitor = _sized(_abi.AsyncVisitor)
+        visitor.chain = _abi.Visitor(self._pending.guard(take_chain, 1))
+        visitor.failed = _abi.Visitor(self._pending.guard(take_failed, 1))
+        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_async", handle, ctypes.byref(visitor), ctypes.byref(info))
+        return found
 
     def type_name(self, method_table: int) -> str | None:
         """The name of a MethodTable's type; "Free" for that of free memory in the heap."""

@@ -405,6 +405,34 @@ class Value(NamedTuple):
         return self.bits
 
 
+class AsyncChain(NamedTuple):
+    """Equal chains of pending async methods: `struct cdacq_async_chain`."""
+    methods: list[Method]
+    """Where each awaits, from the innermost."""
+    count: int
+    waits_for: str
+    object: int
+    operation: int
+    is_cycle: bool
+
+
+class FailedTask(NamedTuple):
+    """Failed tasks that nobody has observed: `struct cdacq_failed_task`."""
+    count: int
+    task: int
+    exception: int
+    method: str | None
+    type: str | None
+
+
+class AsyncOperations(NamedTuple):
+    """The pending async operations."""
+    chains: list[AsyncChain]
+    failed: list[FailedTask]
+    problems: list[str]
+    """What was left out, the first 1,000."""
+
+
 class HeapSegment(NamedTuple):
     """A part of the GC heap: `struct cdacq_heap_segment`."""
     address: int

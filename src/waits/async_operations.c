@@ -76,12 +76,18 @@ static bool take_object(void *context, const struct gc_segment *segment, const s
     return !operations->no_memory;
 }
 
+/* The second walk meets the problems of the first. */
+static void ignore_problem(void *context, const char *text)
+{
+    (void)context, (void)text;
+}
+
 /* Walks the heap twice: a type is read only when no block of the heap is in use. */
 static bool read_heap(struct async_operations *operations, const struct gc_segments *segments,
                       const struct gc_holes *holes)
 {
     struct reader *reader = &operations->resolver->reader;
-    struct gc_problems quiet = {0};
+    struct gc_problems quiet = {.tell = ignore_problem};
     bool any = false;
     if (!gc_walk(reader, segments, holes, operations->problems, &(struct gc_visitor){take_type, operations}))
         return operations->no_memory ? out_of_memory(operations) : false;
@@ -288,11 +294,15 @@ static bool add_chains(struct async_operations *operations)
     return !reader_failed(reader);
 }
 
+bool async_operations_link(struct async_operations *operations)
+{
+    return add_operations(operations) && link_operations(operations) && add_chains(operations);
+}
+
 bool async_operations_find(struct async_operations *operations, const struct gc_segments *segments,
                            const struct gc_holes *holes)
 {
-    if (!read_heap(operations, segments, holes) || !add_operations(operations) || !link_operations(operations) ||
-        !add_chains(operations))
+    if (!read_heap(operations, segments, holes) || !async_operations_link(operations))
         return false;
     if (operations->is_full)
         gc_problem(operations->problems, "there are more async operations, or more types, than this build lists");

@@ -69,6 +69,9 @@ void async_operations_init(struct async_operations *operations, struct resolver 
                            struct gc_problems *problems);
 void async_operations_deinit(struct async_operations *operations);
 
+/* The second part of the next function: after `objects` were filled, finds the operations and their chains. */
+bool async_operations_link(struct async_operations *operations);
+
 /* Finds the operations of a heap, and then their chains. False, and the reader fails: out of fuel or memory. */
 bool async_operations_find(struct async_operations *operations, const struct gc_segments *segments,
                            const struct gc_holes *holes);

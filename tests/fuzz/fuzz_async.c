@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "contracts/threading/continuation.h"
+#include "src/waits/async_reasons.h"
 #include "tests/support/lock_heap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -109,6 +110,38 @@ static void find_machine(struct cdacq_wait_graph *graph, uint64_t box)
     (void)async_method_awaiter_task(&graph->types, &method);
 }
 
+/* All operations: each is in one chain, and the chains have all frames. */
+static void find_operations(struct lock_heap *heap, const struct arranged *arranged, bool is_whole)
+{
+    struct gc_problems problems = {0};
+    struct async_operations operations;
+    struct async_reasons reasons = {0};
+    size_t count = 0;
+    async_operations_init(&operations, &heap->session.resolver, &problems);
+    reader_begin(&heap->session.resolver.reader, FUEL_INDEX);
+    for (size_t i = 0; i < TASKS; i++)
+        (void)async_objects_append(&operations.objects[ASYNC_RUNTIME_TASK], arranged->tasks[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(arranged->boxes); i++)
+        (void)async_objects_append(&operations.objects[ASYNC_BOX], arranged->boxes[i]);
+    if (!async_operations_link(&operations) || !async_reasons_init(&reasons, &operations, 1) ||
+        !async_reasons_mark_cycles(&reasons))
+        abort();
+    for (size_t i = 0; i < operations.chains.count; i++) {
+        const struct async_chain *chain = &operations.chains.items[i];
+        struct async_common common = {.reason = async_reason_of(&reasons, chain)};
+        struct text text = {0};
+        async_reason_put(&reasons, chain, &common, &text);
+        if (!text.length)
+            abort();
+        text_deinit(&text);
+        count += chain->operation_count;
+    }
+    if (count != operations.items.count || (is_whole && (operations.chains.count != 1 || count < TASKS)))
+        abort();
+    async_reasons_deinit(&reasons);
+    async_operations_deinit(&operations);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct lock_heap heap;
@@ -135,6 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         find_machine(graph, arranged.boxes[i]);
     }
     continuation_each_dispatched(&graph->types, heap.threads[0], count_dispatched, &count);
+    find_operations(&heap, &arranged, !size);
     async_frame_list_deinit(&frames);
     cdacq_wait_graph_destroy(graph);
     lock_heap_deinit(&heap);
