@@ -112,6 +112,21 @@ static bool equal_failures(struct failure_key a, struct failure_key b)
     return a.method == b.method && a.type == b.type;
 }
 
+/*
+ * Code of one method that a line awaits in: the method may be compiled several times, and each goes on elsewhere. `key`
+ * is an address, or a hash of what is shown of it.
+ */
+struct spot {
+    uint64_t key;
+    uint64_t pc, info; /* those that stand for all */
+};
+
+static uint64_t spot_key(const struct spot *spot)
+{
+    return spot->key;
+}
+
+DEFINE_HASH_TABLE(spots, struct spot, uint64_t, spot_key, hash_u64, equal_u64);
 DEFINE_HASH_TABLE(failures, struct failure, struct failure_key, failure_key, hash_failure, equal_failures);
 DEFINE_VECTOR(failure_list, struct failure);
 
@@ -123,6 +138,7 @@ struct visit {
     struct async_operations operations;
     struct async_reasons reasons;
     struct groups groups;
+    struct spots by_code, by_line;
     struct failures failures;
     bool stopped;
 };
@@ -140,6 +156,48 @@ static bool out_of_memory(struct visit *visit)
 }
 
 /* ---- Chains ---- */
+
+static uint64_t hash_of_answer(const struct cdacq_method *method)
+{
+    uint64_t seed = hash_table_seed();
+    uint64_t place = method->line ? (uint64_t)1 << 32 | method->line : (uint32_t)method->il_offset;
+    uint64_t hash = hash_u64(method->token, hash_string(method->name, seed));
+    return hash_u64(place, hash_string(method->file ? method->file : "", hash));
+}
+
+/* The address that stands for all code which is shown as the code at `frame->pc` is. NULL when out of memory. */
+static const struct spot *find_spot(struct visit *visit, const struct async_frame *frame)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    struct reader *reader = &visit->session->resolver.reader;
+    struct spot spot = {.key = frame->pc, .pc = frame->pc, .info = frame->info};
+    const struct spot *known = spots_find(&visit->by_code, frame->pc);
+    if (known || visit->by_code.count >= ASYNC_PLACES_MAX)
+        return known;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    if (async_frame_answer(&visit->operations.async, frame, &method) && method.name && !method.error) {
+        spot.key = hash_of_answer(&method);
+        known = spots_insert(&visit->by_line, spot, NULL);
+        spot = known ? *known : spot;
+        spot.key = frame->pc;
+    }
+    reader_leave(reader, &outer);
+    return spots_insert(&visit->by_code, spot, NULL);
+}
+
+/* Makes frames equal that are shown alike. */
+static void join_frames(struct visit *visit)
+{
+    struct async_frame_list *frames = &visit->operations.frames;
+    for (size_t i = 0; i < frames->count; i++) {
+        struct async_frame *frame = &frames->items[i];
+        const struct spot *spot = frame->pc ? find_spot(visit, frame) : NULL;
+        if (spot) {
+            frame->pc = spot->pc;
+            frame->info = spot->info;
+        }
+    }
+}
 
 static uint64_t hash_chain(const struct async_operations *operations, uint32_t chain)
 {
@@ -177,6 +235,7 @@ static bool group_chains(struct visit *visit)
 {
     const struct async_chain_list *chains = &visit->operations.chains;
     struct reader *reader = &visit->session->resolver.reader;
+    join_frames(visit);
     for (uint32_t i = 0; i < chains->count && reader_step(reader, "chains of async methods"); i++) {
         visit->info.chain_count++;
         visit->info.method_count += chains->items[i].frame_count;
@@ -422,6 +481,8 @@ enum cdacq_status cdacq_session_visit_async(struct cdacq_session *session, const
     async_reasons_deinit(&visit->reasons);
     async_operations_deinit(&visit->operations);
     groups_deinit(&visit->groups);
+    spots_deinit(&visit->by_code);
+    spots_deinit(&visit->by_line);
     failures_deinit(&visit->failures);
     free(visit);
     return status;

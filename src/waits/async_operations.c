@@ -244,13 +244,18 @@ static bool leads_to(void *context, uint64_t task)
     return async_frames_continuation(&leading->operations->async, task, &several) == leading->object;
 }
 
-/* What a RuntimeAsyncTask awaits: its first Continuation says so, or has the awaiter. */
+/*
+ * What a RuntimeAsyncTask awaits: its first Continuation says so, or has the awaiter. If a thread runs a method of the
+ * task, the others wait for that: the task itself.
+ */
 static uint64_t find_awaited_by_runtime(struct async_operations *operations, uint64_t task)
 {
     struct threading_types *types = &operations->types;
     struct leading leading = {operations, task};
     uint64_t first = continuation_of_task(types, task), awaited = continuation_awaited(types, first);
-    return awaited || !first ? awaited : async_object_task(types, first, leads_to, &leading);
+    if (!first)
+        return task;
+    return awaited ? awaited : async_object_task(types, first, leads_to, &leading);
 }
 
 /* What an operation awaits; 0: not known. */

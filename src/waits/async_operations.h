@@ -31,7 +31,7 @@ struct async_chain {
     uint32_t operation; /* the innermost */
     uint32_t operation_count;
     uint64_t frame_count;
-    uint64_t awaited; /* what the innermost method awaits; 0: not known */
+    uint64_t awaited; /* what the innermost method awaits; 0: not known; its own task: another method of that runs */
     bool is_cycle;
 };
 

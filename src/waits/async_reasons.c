@@ -257,8 +257,10 @@ struct async_reason async_reason_of(struct async_reasons *reasons, const struct 
     reason.thing = reason.awaited;
     if (!reason.type)
         return reason;
-    if (threading_is_task(threading_type_of(&operations->types, reason.awaited, true)) &&
-        task_read_status(&operations->types, reason.awaited, &status) && task_is_completed(status))
+    if (reason.awaited == operations->items.items[chain->operation].object)
+        reason.kind = ASYNC_REASON_RUNNING;
+    else if (threading_is_task(threading_type_of(&operations->types, reason.awaited, true)) &&
+             task_read_status(&operations->types, reason.awaited, &status) && task_is_completed(status))
         reason.kind = ASYNC_REASON_COMPLETED;
     else if (operation_of(operations, reason.awaited) != ASYNC_NONE)
         reason.kind = ASYNC_REASON_OPERATION;
@@ -305,6 +307,8 @@ static uint32_t chain_before(struct async_reasons *reasons, uint32_t number)
     struct async_operations *operations = reasons->operations;
     const struct async_chain *chain = &operations->chains.items[number];
     uint32_t operation = operation_of(operations, chain->awaited);
+    if (operation == chain->operation) /* a thread runs it */
+        return ASYNC_NONE;
     if (operation != ASYNC_NONE)
         return operations->items.items[operation].chain;
     struct missing missing = {.reasons = reasons, .chain = number};
@@ -585,12 +589,14 @@ static void put_running(struct async_reasons *reasons, const struct async_common
 {
     struct async_operations *operations = reasons->operations;
     struct async_method method;
+    struct text name = {0};
     struct async_frame frame = {.object = common->reason.awaited, .state = -1};
-    text_puts(ret, "another task, which runs: ");
     if (async_method_find(&operations->types, common->reason.awaited, &method) && method.type)
         frame.type = method.type;
-    if (!frame.type || !put_frame(reasons, &frame, ret))
-        async_put_type(reasons, common->reason.type, ret);
+    text_puts(ret, "a method that runs");
+    if (frame.type && put_frame(reasons, &frame, &name) && !name.broken)
+        text_printf(ret, ": %s", name.data);
+    text_deinit(&name);
 }
 
 void async_reason_put(struct async_reasons *reasons, const struct async_chain *chain, const struct async_common *common,

@@ -253,7 +253,7 @@ public static class Plants
         Program.Start(@"^HTTP request GET http://127\.0\.0\.1:\d+/silent/path, ", Request);
         Program.Start(@"^PeriodicTimer 0x[0-9a-f]+, due in ", Tick);
         Program.Start(@"^the task of Pending\.Plants\.Block\(\) \(Running\)$", Work);
-        Program.Start(@"^another task, which runs: ", Running);
+        Program.Start(@"^a method that runs(: Pending\.Plants\.Busy\(\))?$", Running);
         Program.Start(@"^TaskCompletionSource 0x[0-9a-f]+$", plant => shared = Load(plant));
         Program.Start(@"^another task: Pending\.Plants\.Load\(Pending\.Plant\)$", UseShared, 4);
         Program.Start(@"^deadlock: ", plant =>
