@@ -67,6 +67,9 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
     case F_LazyMachState_m_Capture:
     case F_LazyMachState_m_Unwound:
         return mock->sizes[T_CalleeSavedRegisters];
+    case F_LazyMachState_captureX19_X29:
+    case F_LazyMachState_ptrX19_X29:
+        return 11 * mock->word;
     case F_HelperMethodFrame_MachState:
         return mock->sizes[T_LazyMachState];
     case F_CMiniMdSchema_RecordCounts:

@@ -30,6 +30,9 @@ class PortSupplement(unittest.TestCase):
         for unknown in (8, 40):  # between fields that move differently
             with self.assertRaises(SystemExit):
                 port.distance_between("T.x", unknown, before, after)
+        self.assertEqual(port.distance_between("T.x", 18, before, after, lock=10), 8)  # no lock is between B and it
+        with self.assertRaises(SystemExit):  # nor between it and C
+            port.distance_between("T.x", 24 + 1, before, before | {"C": 40}, lock=10)
         with self.assertRaises(SystemExit):  # in front of all fields
             port.distance_between("T.x", 8, {"C": 32}, {"C": 32})
 
@@ -39,6 +42,15 @@ class PortSupplement(unittest.TestCase):
                                             {"Thread": {"a": 0, "b": 8}}), {"x": [4, "uint32"]})
         with self.assertRaises(SystemExit):
             port.ported_fields("Unknown", {"x": 8}, {}, {})
+
+    def test_what_the_next_release_publishes(self):
+        port = load()
+        later = {"T": {"a": 8, "b": 64}}, {"T": {"a": 16, "b": 56}}
+        self.assertEqual(port.ported_fields("T", {"a": [8, "uint32"]}, {}, {}, "9.0", later), {"a": [16, "uint32"]})
+        with self.assertRaises(SystemExit):  # it was elsewhere on x86-64
+            port.ported_fields("T", {"a": 24}, {}, {}, "9.0", later)
+        registers = {"R": {"R12": 0}}, {"R": {"!": 96, "X19": 16}}
+        self.assertEqual(port.ported_fields("R", {"R12": 0}, {}, {}, "9.0", registers), {"!": 96, "X19": 16})
 
 
 if __name__ == "__main__":

@@ -105,6 +105,28 @@ static bool caller_of_hijack(struct reader *reader, const struct walk_machine *m
                                    &ret->registers);
 }
 
+/* The registers x19 to x29 of a LazyMachState. Those that the unwinder found on the stack have an address there. */
+static void set_lazy_registers_arm64(struct reader *reader, uint64_t state, bool unwound, struct registers *registers)
+{
+    enum { FIRST = 19, LAST = 29 };
+    uint64_t captured = field_address(reader, state, F_LazyMachState_captureX19_X29);
+    uint64_t pointers = field_address(reader, state, F_LazyMachState_ptrX19_X29);
+    for (unsigned i = 0; i <= LAST - FIRST; i++) {
+        uint64_t place = unwound ? read_pointer(reader, pointers + 8 * i) : 0;
+        register_set(registers, FIRST + i, read_pointer(reader, place ? place : captured + 8 * i));
+    }
+}
+
+static bool caller_of_helper_method_arm64(struct reader *reader, const struct walk_machine *machine, uint64_t state,
+                                          struct frame_caller *ret)
+{
+    bool unwound = read_field(reader, state, F_LazyMachState__isValid) != 0;
+    begin_caller(machine, read_field(reader, state, unwound ? F_LazyMachState__pc : F_LazyMachState_captureIp),
+                 read_field(reader, state, unwound ? F_LazyMachState__sp : F_LazyMachState_captureSp), ret);
+    set_lazy_registers_arm64(reader, state, unwound, &ret->registers);
+    return !reader_failed(reader);
+}
+
 /*
  * On .NET 8 and 9: a function of the runtime that managed code called. Once the runtime has looked for the registers of
  * the function's caller, the Frame has them. Before that, it has those of the function itself, and the walk goes on
@@ -114,6 +136,8 @@ static bool caller_of_helper_method(struct reader *reader, const struct walk_mac
                                     struct frame_caller *ret)
 {
     uint64_t state = field_address(reader, frame, F_HelperMethodFrame_MachState);
+    if (machine->unwinder == &unwinder_arm64)
+        return caller_of_helper_method_arm64(reader, machine, state, ret);
     bool unwound = read_field(reader, state, F_LazyMachState__pRetAddr) != 0;
     begin_caller(machine, read_field(reader, state, unwound ? F_LazyMachState_m_Rip : F_LazyMachState_m_CaptureRip),
                  read_field(reader, state, unwound ? F_LazyMachState_m_Rsp : F_LazyMachState_m_CaptureRsp), ret);

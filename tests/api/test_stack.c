@@ -985,6 +985,58 @@ START_TEST(signed_frames_of_arm64)
 }
 END_TEST
 
+struct saved_words {
+    uint64_t pc, sp, x19, x20;
+};
+
+static int keep_words(const struct cdacq_frame *frame, void *context)
+{
+    const uint64_t *values = frame->registers->values;
+    if (frame->index == 1)
+        *(struct saved_words *)context =
+            (struct saved_words){.pc = frame->pc, .sp = frame->sp, .x19 = values[19], .x20 = values[20]};
+    return 0;
+}
+
+/* The Frame of a function of the runtime, with the registers of its caller, or with those of the function itself. */
+START_TEST(helper_methods_of_arm64)
+{
+    enum { ARM64_SP = 31, ARM64_PC };
+    static const uint8_t no_codes[] = {0xe4, 0, 0, 0};
+    struct mock_heap *heap;
+    const struct mock_function *functions = begin_other(8, MOCK_UNWIND_HEADER, &heap);
+    for (unsigned i = 0; i < METHODS; i++) {
+        uint64_t unwind = heap->begin + mock_get(mock, functions[i].unwind_info, "RuntimeFunction.UnwindData");
+        mock_write_uint(mock, unwind, 4, 16 | 1 << 21 | 1 << 27);
+        mock_write(mock, unwind + 4, no_codes, sizeof no_codes);
+    }
+    add_thread(UINT64_MAX);
+    uint64_t frame = put_frame(stack + 0x300, "HelperMethodFrameIdentifier", UINT64_MAX);
+    uint64_t state = frame + mock_offset_of(mock, "HelperMethodFrame.MachState");
+    mock_set(mock, state, "LazyMachState._isValid", _i);
+    mock_set(mock, state, "LazyMachState._pc", return_to(1));
+    mock_set(mock, state, "LazyMachState._sp", stack + CALLER_SP);
+    mock_set(mock, state, "LazyMachState.captureIp", return_to(2));
+    mock_set(mock, state, "LazyMachState.captureSp", stack + CALLER_SP + 0x20);
+    mock_write_pointer(mock, state + mock_offset_of(mock, "LazyMachState.captureX19_X29") + 8, 0x20);
+    mock_write_pointer(mock, state + mock_offset_of(mock, "LazyMachState.captureX19_X29"), 0x19);
+    mock_write_pointer(mock, state + mock_offset_of(mock, "LazyMachState.ptrX19_X29"), stack + 0x1000);
+    mock_write_pointer(mock, stack + 0x1000, 0x1919);
+    struct cdacq_registers registers = {.size = sizeof registers, .known = UINT64_C(3) << ARM64_SP};
+    struct cdacq_thread of_runtime = {.size = sizeof of_runtime, .tid = 77, .thread = thread};
+    struct saved_words words = {0};
+    registers.values[ARM64_SP] = stack + 0x100;
+    registers.values[ARM64_PC] = native_code + 0x20;
+    target = mock_publish_and_open(mock);
+    ck_assert_int_eq(cdacq_session_create(target, &session, NULL), CDACQ_OK);
+    (void)cdacq_session_visit_frames(session, &of_runtime, &registers, 0, keep_words, &words, &error);
+    ck_assert_uint_eq(words.pc, return_to(_i ? 1 : 2));
+    ck_assert_uint_eq(words.sp, stack + CALLER_SP + (_i ? 0 : 0x20));
+    ck_assert_uint_eq(words.x19, _i ? 0x1919 : 0x19); /* which the unwinder found on the stack */
+    ck_assert_uint_eq(words.x20, 0x20);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("stack");
@@ -1009,6 +1061,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, frames_of_x86);
     tcase_add_test(tcase, frames_of_arm);
     tcase_add_test(tcase, signed_frames_of_arm64);
+    tcase_add_loop_test(tcase, helper_methods_of_arm64, 0, 2);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
     tcase_add_test(tcase, a_handler_on_a_stack_below_libraries);

@@ -240,14 +240,14 @@ def private_dotnet(work, version):
         shutil.copytree(os.path.join(installed, "host"), os.path.join(root, "host"))
         shutil.copy(os.path.join(installed, "dotnet"), root)
         with tempfile.TemporaryDirectory(dir=os.path.dirname(root)) as folder:
-            pack = os.path.join(_restore_pack(folder, "Microsoft.NETCore.App.Runtime.linux-x64", version), "runtimes", "linux-x64")
+            pack = os.path.join(restore_pack(folder, "Microsoft.NETCore.App.Runtime.linux-x64", version), "runtimes", "linux-x64")
             for part in [os.path.join(pack, "native"), *glob.glob(os.path.join(pack, "lib", "net*"))]:
                 shutil.copytree(part, framework, dirs_exist_ok=True)
         os.chmod(os.path.join(framework, "createdump"), 0o755)
     return os.path.join(shared(work, "dotnet-" + version, make), "dotnet")
 
 
-def _restore_pack(folder, package, version):
+def restore_pack(folder, package, version):
     """Only downloads the package; a project that needs nothing else is the simplest client."""
     sdk = ".".join(run(["dotnet", "--version"]).split(".")[:2])
     with open(os.path.join(folder, "restore.csproj"), "w", encoding="utf-8") as file:
@@ -347,7 +347,7 @@ def crossgen2(work, runtime="installed"):
 
     def make(folder):
         with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as restored:
-            pack = _restore_pack(restored, "Microsoft.NETCore.App.Crossgen2.linux-x64", version)
+            pack = restore_pack(restored, "Microsoft.NETCore.App.Crossgen2.linux-x64", version)
             shutil.copytree(os.path.join(pack, "tools"), folder, dirs_exist_ok=True)
         os.chmod(os.path.join(folder, "crossgen2"), 0o755)
     tool = os.path.join(shared(work, "crossgen2-" + version, make), "crossgen2")

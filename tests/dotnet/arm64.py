@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Processes of .NET for arm64, which qemu-user runs on this machine (emulated.py): their cores against their own words.
+
+    arm64.py [--brief | --all] [RUNTIME...]    words of lab.runtimes()
+
+Three judges, each a process of its own. The program `target`: every record of the runtime's jitdump is asked at its first,
+middle and last byte, and what is outside of all. The program `stacks`: the stacks of its waiting threads are those that they
+wrote, with lines. The program `dying`: the report has what the process wrote to standard error, word for word. By default
+it dies in eleven ways, with --brief in four, with --all in every way for which the emulator does. Without an argument,
+the runtimes are the newest of .NET 9, 10 and 11, of which there are runtime packs for arm64.
+Exit 77 (skipped) where the emulator or the packages cannot be had, unless CDACQ_REQUIRE_ARM64=1: then that is a failure.
+"""
+
+import argparse
+import collections
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import deaths
+import emulated
+import judge
+import lab
+import stack_judge
+import stack_run
+from jitdump import live_records, read_loads, read_released
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+LINES = [9, 10, 11]
+READY_SECONDS = 100  # the emulator takes some ten times as long
+SIGNALS = 10
+BRIEF = ["Rethrown", "Async", "OnThread", "FailFast"]
+ELEVEN = ["Rethrown", "NullReference", "Generic", "Nested", "Async", "OnThread", "DynamicMethods", "StaticConstructor", "Aggregate",
+          "FailFast", "NativeFault"]
+# The emulator ends with the guest where these break its own memory or its time, or leaves the words of the C library out.
+NOT_EMULATED = {*deaths.HARD_LIMIT, *deaths.KILLED, *deaths.OF_LIBC}
+LEAST_METHODS, LEAST_FRAMES = 1000, 3000
+
+
+class Run:
+    """The tests of one runtime."""
+
+    def __init__(self, work, runtime):
+        self.work, self.runtime = work, runtime
+        self.machine = emulated.Machine(work, runtime)
+        self.results = []
+
+    def note(self, label, passed, text):
+        print(f"  {'ok  ' if passed else 'FAIL'} {self.runtime} {label}: {text}", flush=True)
+        self.results.append(passed)
+
+    def parked_core(self, command, work, **environment):
+        """The core of a program that says that it is ready, and its pid."""
+        process = self.machine.start(command, work, **environment)
+        timer = threading.Timer(READY_SECONDS, process.kill)
+        timer.start()
+        try:
+            if not any(line.startswith(b"READY") for line in process.stdout):
+                raise lab.LabError(f"the program did not get ready: {process.stderr.read().decode(errors='replace')[:500]}")
+            for _ in range(SIGNALS):  # the runtime takes the first for its own
+                os.kill(process.pid, signal.SIGABRT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=2)
+                    break
+            process.communicate()
+        finally:
+            timer.cancel()
+            process.kill()
+        core = emulated.take_core(work)
+        if core is None:
+            raise lab.LabError(f"the emulator left no core in {work}")
+        return core, process.pid
+
+    def agreement(self):
+        """Every record of the runtime's jitdump."""
+        with tempfile.TemporaryDirectory(dir=self.work) as work:
+            released = os.path.join(work, "released.txt")
+            core, pid = self.parked_core(
+                self.machine.command("target"), work, CDACQ_TARGET_RELEASED=released, DOTNET_PerfMapEnabled="1",
+                DOTNET_PerfMapStubGranularity="2", DOTNET_PerfMapJitDumpPath=work)
+            loads = read_loads(os.path.join(work, f"jit-{pid}.dump"))
+            live = live_records(loads, read_released(released))
+            expected, tally = judge.as_expected(live), judge.Tally()
+            judge.judge_inside(TOOL, core, expected, tally)
+            judge.judge_outside(TOOL, core, loads, live, tally)
+            judge.judge_spelling(TOOL, core, "il", judge.runtime_names(expected), tally)
+            if tally.has_failed:
+                tally.report()
+            self.note("jitdump", len(live) >= LEAST_METHODS and not tally.has_failed, f"{3 * len(live)} addresses in {len(live)} methods")
+
+    def stacks(self):
+        """What waiting threads wrote of their own stacks."""
+        with tempfile.TemporaryDirectory(dir=self.work) as work:
+            path = os.path.join(work, "parked.jsonl")
+            core, _ = self.parked_core([*self.machine.command("stacks"), "park", path], work)
+            with open(path, encoding="utf-8") as file:
+                told = [json.loads(line) for line in file]
+            frames, said = stack_run.walk(core)
+            threads, tally = stack_judge.by_thread(frames), stack_judge.Tally()
+            for thread in told:
+                tally.add("threads")
+                stack_judge.compare_told(thread["frames"], threads.get(thread["tid"], []), tally, thread["place"])
+            guessed = sum(frame.get("guess", False) for frame in frames)
+            failed = stack_judge.failures(tally)
+            if failed:
+                tally.report(failed)
+            self.note("stacks", not failed and tally.counts["line equal"] >= LEAST_FRAMES,
+                      f"{', '.join(f'{number} {key}' for key, number in tally.counts.most_common(6))}; {guessed} guessed frames; {said.strip()[:200]}")
+
+    def deaths(self, ways):
+        """What the processes wrote as they died."""
+        counts, wrong, signatures = collections.Counter(), [], {}
+        for way in ways:
+            with tempfile.TemporaryDirectory(dir=self.work) as work:
+                process = self.machine.start([*self.machine.command("dying"), way], work)
+                try:
+                    _, words = process.communicate(timeout=READY_SECONDS)
+                finally:
+                    process.kill()
+                core = emulated.take_core(work)
+                problem = "left no core" if core is None else deaths.problem_of(
+                    way, "guest", core, emulated.words_of(words), self.runtime, signatures)
+                counts["ok" if problem is None else "wrong"] += 1
+                if problem:
+                    wrong.append(f"{way} {problem}")
+        self.note("deaths", not wrong, f"{counts['ok']} of {len(ways)} word for word{''.join('; ' + text for text in wrong)}")
+
+
+def ways_of(arguments):
+    if arguments.all:
+        return [way for way in deaths.WAYS if way not in NOT_EMULATED]
+    return BRIEF if arguments.brief else ELEVEN
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--ways", nargs="+", metavar="WAY")
+    parser.add_argument("--only", choices=["agreement", "stacks", "deaths"])
+    parser.add_argument("runtimes", nargs="*", metavar="RUNTIME")
+    arguments = parser.parse_args()
+    results, begin = [], time.monotonic()
+    try:
+        lab.refuse_piped_cores()
+        with tempfile.TemporaryDirectory(prefix="cdacq-arm64-") as work:
+            for runtime in lab.runtimes(arguments.runtimes or [str(line) for line in LINES]):
+                run = Run(work, runtime)
+                for name in [arguments.only] if arguments.only else ["agreement", "stacks", "deaths"]:
+                    getattr(run, name)(*([arguments.ways or ways_of(arguments)] if name == "deaths" else []))
+                results += run.results
+    except lab.Skip as reason:
+        required = os.environ.get("CDACQ_REQUIRE_ARM64") == "1"
+        print(f"{'FAILED' if required else 'skipped'}: {reason}")
+        return 1 if required else lab.SKIPPED
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed, in {time.monotonic() - begin:.0f} s")
+    return 0 if results and all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
