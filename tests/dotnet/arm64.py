@@ -3,9 +3,8 @@
 
     arm64.py [--brief | --all] [RUNTIME...]    words of lab.runtimes()
 
-Three judges, each a process of its own. The program `target`: every record of the runtime's jitdump is asked at its first,
-middle and last byte, and what is outside of all. The program `stacks`: the stacks of its waiting threads are those that they
-wrote, with lines. The program `dying`: the report has what the process wrote to standard error, word for word. By default
+The program `stacks`: the stacks of its waiting threads are those that they wrote, with lines, and every record of the
+runtime's jitdump is asked at its first, middle and last byte, and what is outside of all. The program `dying`: the report has what the process wrote to standard error, word for word. By default
 it dies in eleven ways, with --brief in four, with --all in every way for which the emulator does. Without an argument,
 the runtimes are the newest of .NET 9, 10 and 11, of which there are runtime packs for arm64.
 Exit 77 (skipped) where the emulator or the packages cannot be had, unless CDACQ_REQUIRE_ARM64=1: then that is a failure.
@@ -29,7 +28,7 @@ import judge
 import lab
 import stack_judge
 import stack_run
-from jitdump import live_records, read_loads, read_released
+from jitdump import live_records, read_loads
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 LINES = [9, 10, 11]
@@ -40,7 +39,7 @@ ELEVEN = ["Rethrown", "NullReference", "Generic", "Nested", "Async", "OnThread",
           "FailFast", "NativeFault"]
 # The emulator ends with the guest where these break its own memory or its time, or leaves the words of the C library out.
 NOT_EMULATED = {*deaths.HARD_LIMIT, *deaths.KILLED, *deaths.OF_LIBC}
-LEAST_METHODS, LEAST_FRAMES = 1000, 3000
+LEAST_METHODS, LEAST_LINES = 1000, 3000
 
 
 class Run:
@@ -77,41 +76,40 @@ class Run:
             raise lab.LabError(f"the emulator left no core in {work}")
         return core, process.pid
 
-    def agreement(self):
-        """Every record of the runtime's jitdump."""
-        with tempfile.TemporaryDirectory(dir=self.work) as work:
-            released = os.path.join(work, "released.txt")
-            core, pid = self.parked_core(
-                self.machine.command("target"), work, CDACQ_TARGET_RELEASED=released, DOTNET_PerfMapEnabled="1",
-                DOTNET_PerfMapStubGranularity="2", DOTNET_PerfMapJitDumpPath=work)
-            loads = read_loads(os.path.join(work, f"jit-{pid}.dump"))
-            live = live_records(loads, read_released(released))
-            expected, tally = judge.as_expected(live), judge.Tally()
-            judge.judge_inside(TOOL, core, expected, tally)
-            judge.judge_outside(TOOL, core, loads, live, tally)
-            judge.judge_spelling(TOOL, core, "il", judge.runtime_names(expected), tally)
-            if tally.has_failed:
-                tally.report()
-            self.note("jitdump", len(live) >= LEAST_METHODS and not tally.has_failed, f"{3 * len(live)} addresses in {len(live)} methods")
-
-    def stacks(self):
-        """What waiting threads wrote of their own stacks."""
+    def parked(self):
+        """What waiting threads wrote of their own stacks, and every record of the jitdump."""
         with tempfile.TemporaryDirectory(dir=self.work) as work:
             path = os.path.join(work, "parked.jsonl")
-            core, _ = self.parked_core([*self.machine.command("stacks"), "park", path], work)
-            with open(path, encoding="utf-8") as file:
-                told = [json.loads(line) for line in file]
-            frames, said = stack_run.walk(core)
-            threads, tally = stack_judge.by_thread(frames), stack_judge.Tally()
-            for thread in told:
-                tally.add("threads")
-                stack_judge.compare_told(thread["frames"], threads.get(thread["tid"], []), tally, thread["place"])
-            guessed = sum(frame.get("guess", False) for frame in frames)
-            failed = stack_judge.failures(tally)
-            if failed:
-                tally.report(failed)
-            self.note("stacks", not failed and tally.counts["line equal"] >= LEAST_FRAMES,
-                      f"{', '.join(f'{number} {key}' for key, number in tally.counts.most_common(6))}; {guessed} guessed frames; {said.strip()[:200]}")
+            core, pid = self.parked_core([*self.machine.command("stacks"), "park", path], work, DOTNET_PerfMapEnabled="1",
+                                         DOTNET_PerfMapStubGranularity="2", DOTNET_PerfMapJitDumpPath=work)
+            self.judge_stacks(core, path)
+            self.judge_records(core, os.path.join(work, f"jit-{pid}.dump"))
+
+    def judge_records(self, core, jitdump):
+        loads = read_loads(jitdump)
+        live = live_records(loads, [])
+        expected, tally = judge.as_expected(live), judge.Tally()
+        judge.judge_inside(TOOL, core, expected, tally)
+        judge.judge_outside(TOOL, core, loads, live, tally)
+        judge.judge_spelling(TOOL, core, "il", judge.runtime_names(expected), tally)
+        if tally.has_failed:
+            tally.report()
+        self.note("jitdump", len(live) >= LEAST_METHODS and not tally.has_failed, f"{3 * len(live)} addresses in {len(live)} methods")
+
+    def judge_stacks(self, core, path):
+        with open(path, encoding="utf-8") as file:
+            told = [json.loads(line) for line in file]
+        frames, said = stack_run.walk(core)
+        threads, tally = stack_judge.by_thread(frames), stack_judge.Tally()
+        for thread in told:
+            tally.add("threads")
+            stack_judge.compare_told(thread["frames"], threads.get(thread["tid"], []), tally, thread["place"])
+        guessed = sum(frame["by"] == "guess" for frame in frames)
+        failed = stack_judge.failures(tally)
+        if failed:
+            tally.report(failed)
+        self.note("stacks", not failed and not guessed and tally.counts["line equal"] >= LEAST_LINES,
+                  f"{', '.join(f'{number} {key}' for key, number in tally.counts.most_common(6))}; {guessed} guesses{said.strip()[:200]}")
 
     def deaths(self, ways):
         """What the processes wrote as they died."""
@@ -143,7 +141,7 @@ def main():
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--ways", nargs="+", metavar="WAY")
-    parser.add_argument("--only", choices=["agreement", "stacks", "deaths"])
+    parser.add_argument("--only", choices=["parked", "deaths"])
     parser.add_argument("runtimes", nargs="*", metavar="RUNTIME")
     arguments = parser.parse_args()
     results, begin = [], time.monotonic()
@@ -152,7 +150,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="cdacq-arm64-") as work:
             for runtime in lab.runtimes(arguments.runtimes or [str(line) for line in LINES]):
                 run = Run(work, runtime)
-                for name in [arguments.only] if arguments.only else ["agreement", "stacks", "deaths"]:
+                for name in [arguments.only] if arguments.only else ["parked", "deaths"]:
                     getattr(run, name)(*([arguments.ways or ways_of(arguments)] if name == "deaths" else []))
                 results += run.results
     except lab.Skip as reason:

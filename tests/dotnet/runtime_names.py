@@ -227,7 +227,7 @@ class Name:
         levels = reader.levels()
         owner = _levels(levels, reader.arguments())
         generics = "<.+>" + ("" if self.is_generic else "|")
-        member = _member(self.method, count_parameters(self.signature), ".+")
+        member = _member(self.method, count_parameters(self.signature), ".+?")  # types have parentheses, too
         return re.compile(rf"{owner}\.{member}(?:{generics})\((.*)\)", re.DOTALL)
 
     def fault(self, answer):

@@ -180,6 +180,8 @@ class NameTest(unittest.TestCase):
                 ("instance void [Demo] Demo.C::set_Item(int32,string)[Optimized]", "Demo.C.this[int].set(int, string)"),
                 ("instance int32 [Demo] Demo.C::get_Name()[Optimized]", "Demo.C.Name.get()"),
                 ("int32 [Demo] Demo.C::op_CheckedExplicit(class Demo.C)[Optimized]", "Demo.C.explicit operator checked int(Demo.C)"),
+                ("valuetype S`1<!0> [Demo] S`1[System.ValueTuple`2[System.__Canon,System.__Canon]]::op_Implicit(!0[])[PreJIT]",
+                 "S<(T1, T2)>.implicit operator S<(T1, T2)>((T1, T2)[])"),
                 ("int32 [Demo] dynamicClass::Odd (name)(string)[Optimized]", "dynamicClass.Odd (name)(...)"),
                 ("void [M] N.T::F(method int32 *(int32,int32),int32[0...,0...]&)[PreJIT]", "N.T.F(delegate*<int, int, int>, ref int[,])"),
                 ("instance void [M] <>f__AnonymousType0`1[System.__Canon]::.ctor(!0)[QuickJitted]", "<>f__AnonymousType0<<K>j__TPar>..ctor(<K>j__TPar)")]:
