@@ -155,7 +155,7 @@ class Crash(unittest.TestCase):
     def test_what_stack_shows(self):
         for core in self.cores:
             text = run("stack", core).stdout
-            tid = re.match(r"TID (\d+) \"(?:dotnet|Dying\.arm64-\d+\.\d?)\", died of SIGABRT:\n#0   0x", text).group(1)
+            tid = re.match(r"TID (\d+) \"(?:dotnet|Dying\.arm64-[\d.]+)\", died of SIGABRT:\n#0   0x", text).group(1)
             one = run("stack", "--thread", tid, "--managed", core).stdout
             self.assertEqual(one.count("TID"), 1)
             self.assertNotIn("libcoreclr", one)

@@ -9,14 +9,15 @@ of the emulator, so the NT_FILE of the kernel's core of the emulator, which has 
 import glob
 import os
 import re
-
 import shutil
 import struct
 import subprocess
+import tempfile
 
 import lab
 
 EMULATOR = "qemu-aarch64-static"
+CACHE = "CDACQ_ARM64_CACHE"  # names a folder in which the libraries and the runtimes are kept
 PACKAGES = "libc6,libstdc++6,libgcc-s1,zlib1g,libssl3"
 HOST_MARK = b"c3ab8ff13720e8ad9047dd39466b3c8974e592c2fa383d4a3960714caef0c4f2"  # of a program host without a program
 PLACE_SIZE = 1024  # of the path in a program host
@@ -39,7 +40,7 @@ def libraries(work):
             raise lab.Skip(f"Debian's packages for arm64 cannot be had: {str(error).splitlines()[-1]}") from error
         for name in ("dev", "tmp"):  # those of this machine are used
             shutil.rmtree(os.path.join(folder, name))
-    return lab.shared(work, "arm64-libraries", make)
+    return lab.shared(work, "arm64-libraries", make, CACHE)
 
 
 def dotnet_root(work, version):
@@ -48,7 +49,7 @@ def dotnet_root(work, version):
         framework = os.path.join(root, "shared", "Microsoft.NETCore.App", version)
         fxr = os.path.join(root, "host", "fxr", version)
         os.makedirs(fxr)
-        with lab.tempfile.TemporaryDirectory(dir=os.path.dirname(root)) as folder:
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(root)) as folder:
             try:
                 runtime = lab.restore_pack(folder, "Microsoft.NETCore.App.Runtime.linux-arm64", version)
                 host = lab.restore_pack(folder, "Microsoft.NETCore.App.Host.linux-arm64", version)
@@ -59,7 +60,7 @@ def dotnet_root(work, version):
                 shutil.copytree(part, framework, dirs_exist_ok=True)
             shutil.copy(os.path.join(framework, "libhostfxr.so"), fxr)
             shutil.copy(os.path.join(host, "runtimes", "linux-arm64", "native", "apphost"), root)
-    return lab.shared(work, "arm64-dotnet-" + version, make)
+    return lab.shared(work, "arm64-dotnet-" + version, make, CACHE)
 
 
 def write_host(template, program, path):

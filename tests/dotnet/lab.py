@@ -137,14 +137,14 @@ def framework_of(work, runtime):
 
 # ---- Programs, and roots of runtimes ----
 
-def shared(work, name, make):
+def shared(work, name, make, cache="CDACQ_DOTNET_CACHE"):
     """
-    The folder NAME in `work`, or, if CDACQ_DOTNET_CACHE names a folder, in there, where other tests use it, too. If it is
+    The folder NAME in `work`, or, if the variable `cache` names a folder, in there, where other tests use it, too. If it is
     not there, `make` is called with the path of a new folder to fill, which then gets the name.
     """
     if shutil.which("dotnet") is None:
         raise Skip("dotnet is not installed")
-    root = os.environ.get("CDACQ_DOTNET_CACHE") or work
+    root = os.environ.get(cache) or os.environ.get("CDACQ_DOTNET_CACHE") or work
     os.makedirs(root, exist_ok=True)
     path = os.path.join(root, name)
     with open(os.path.join(root, f".{name}.lock"), "wb") as lock:
