@@ -4,9 +4,10 @@
     arm64.py [--brief | --all] [RUNTIME...]    words of lab.runtimes()
 
 The program `stacks`: the stacks of its waiting threads are those that they wrote, with lines, and every record of the
-runtime's jitdump is asked at its first, middle and last byte, and what is outside of all. The program `dying`: the report has what the process wrote to standard error, word for word. By default
-it dies in eleven ways, with --brief in four, with --all in every way for which the emulator does. Without an argument,
-the runtimes are the newest of .NET 9, 10 and 11, of which there are runtime packs for arm64.
+runtime's jitdump is asked at its first, middle and last byte, and what is outside of all. The program `locks` (not with
+--brief): locks, waits and deadlocks are those that it told of. The program `dying`: the report has what the process wrote
+to standard error, word for word. By default it dies in eleven ways, with --brief in four, with --all in every way for
+which the emulator does. Without an argument, the runtimes are the newest of .NET 9, 10 and 11.
 Exit 77 (skipped) where the emulator or the packages cannot be had, unless CDACQ_REQUIRE_ARM64=1: then that is a failure.
 """
 
@@ -26,6 +27,7 @@ import deaths
 import emulated
 import judge
 import lab
+import locks
 import stack_judge
 import stack_run
 from jitdump import live_records, read_loads
@@ -34,12 +36,29 @@ TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 LINES = [9, 10, 11]
 READY_SECONDS = 100  # the emulator takes some ten times as long
 SIGNALS = 10
+TESTS = ["parked", "locks", "deaths"]
 BRIEF = ["Rethrown", "Async", "OnThread", "FailFast"]
 ELEVEN = ["Rethrown", "NullReference", "Generic", "Nested", "Async", "OnThread", "DynamicMethods", "StaticConstructor", "Aggregate",
           "FailFast", "NativeFault"]
 # The emulator ends with the guest where these break its own memory or its time, or leaves the words of the C library out.
 NOT_EMULATED = {*deaths.HARD_LIMIT, *deaths.KILLED, *deaths.OF_LIBC}
 LEAST_METHODS, LEAST_LINES = 1000, 3000
+
+
+def add_timeouts(facts, report):
+    """
+    Cores of the emulator lack the ELF header of the C library. So nothing confirms the file, and the names of its functions
+    do not count, which would say whether a wait has a timeout. What is not known becomes what the program told. Returns the
+    number of waits.
+    """
+    names, count = {tid: name for name, tid in facts.threads.items()}, 0
+    for wait in [*report["waits"], *(wait for deadlock in report["deadlocks"] for wait in deadlock["waits"])]:
+        if wait["endless"] is None:
+            name = names.get(wait["tid"])
+            wait["endless"] = name not in facts.ends
+            wait["timeout"] = 1 if wait["timeout"] is None and facts.timed.get(name) else wait["timeout"]
+            count += 1
+    return count
 
 
 class Run:
@@ -55,12 +74,17 @@ class Run:
         self.results.append(passed)
 
     def parked_core(self, command, work, **environment):
-        """The core of a program that says that it is ready, and its pid."""
+        """The core of a program that says that it is ready, its pid, and what it said before."""
         process = self.machine.start(command, work, **environment)
         timer = threading.Timer(READY_SECONDS, process.kill)
         timer.start()
         try:
-            if not any(line.startswith(b"READY") for line in process.stdout):
+            said = []
+            for line in process.stdout:
+                said.append(line.decode())
+                if line.startswith(b"READY"):
+                    break
+            else:
                 raise lab.LabError(f"the program did not get ready: {process.stderr.read().decode(errors='replace')[:500]}")
             for _ in range(SIGNALS):  # the runtime takes the first for its own
                 os.kill(process.pid, signal.SIGABRT)
@@ -74,13 +98,13 @@ class Run:
         core = emulated.take_core(work)
         if core is None:
             raise lab.LabError(f"the emulator left no core in {work}")
-        return core, process.pid
+        return core, process.pid, said
 
     def parked(self):
         """What waiting threads wrote of their own stacks, and every record of the jitdump."""
         with tempfile.TemporaryDirectory(dir=self.work) as work:
             path = os.path.join(work, "parked.jsonl")
-            core, pid = self.parked_core([*self.machine.command("stacks"), "park", path], work, DOTNET_PerfMapEnabled="1",
+            core, pid, _ = self.parked_core([*self.machine.command("stacks"), "park", path], work, DOTNET_PerfMapEnabled="1",
                                          DOTNET_PerfMapStubGranularity="2", DOTNET_PerfMapJitDumpPath=work)
             self.judge_stacks(core, path)
             self.judge_records(core, os.path.join(work, f"jit-{pid}.dump"))
@@ -110,6 +134,19 @@ class Run:
             tally.report(failed)
         self.note("stacks", not failed and not guessed and tally.counts["line equal"] >= LEAST_LINES,
                   f"{', '.join(f'{number} {key}' for key, number in tally.counts.most_common(6))}; {guessed} guesses{said.strip()[:200]}")
+
+    def locks(self):
+        """What the program said of its locks and waits."""
+        for way in ["deadlocks", "waits"]:
+            with tempfile.TemporaryDirectory(dir=self.work) as work:
+                core, _, said = self.parked_core([*self.machine.command("locks"), way], work)
+                facts = locks.Facts(said[:-1])
+                report = locks.ask(core)
+                untold = add_timeouts(facts, report)
+                wrong = locks.compare(facts, report, True)
+                enough = len(facts.waits) >= locks.LEAST[way]
+                self.note(f"locks, {way}", enough and not wrong, f"{len(facts.held)} locks, {len(facts.waits)} waits, "
+                          f"{len(facts.deadlocks)} deadlocks, {untold} waits of which it is not known if they end{''.join('; ' + text for text in wrong)[:2000]}")
 
     def deaths(self, ways):
         """What the processes wrote as they died."""
@@ -141,7 +178,7 @@ def main():
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--ways", nargs="+", metavar="WAY")
-    parser.add_argument("--only", choices=["parked", "deaths"])
+    parser.add_argument("--only", choices=TESTS)
     parser.add_argument("runtimes", nargs="*", metavar="RUNTIME")
     arguments = parser.parse_args()
     results, begin = [], time.monotonic()
@@ -150,8 +187,9 @@ def main():
         with tempfile.TemporaryDirectory(prefix="cdacq-arm64-") as work:
             for runtime in lab.runtimes(arguments.runtimes or [str(line) for line in LINES]):
                 run = Run(work, runtime)
-                for name in [arguments.only] if arguments.only else ["parked", "deaths"]:
-                    getattr(run, name)(*([arguments.ways or ways_of(arguments)] if name == "deaths" else []))
+                for name in [arguments.only] if arguments.only else TESTS:
+                    if name != "locks" or not arguments.brief:
+                        getattr(run, name)(*([arguments.ways or ways_of(arguments)] if name == "deaths" else []))
                 results += run.results
     except lab.Skip as reason:
         required = os.environ.get("CDACQ_REQUIRE_ARM64") == "1"
