@@ -48,8 +48,8 @@ LEAST_METHODS, LEAST_LINES = 1000, 3000
 def add_timeouts(facts, report):
     """
     Cores of the emulator lack the ELF header of the C library. So nothing confirms the file, and the names of its functions
-    do not count, which would say whether a wait has a timeout. What is not known becomes what the program told. Returns the
-    number of waits.
+    do not count, which would say whether a wait has a timeout. What is not known becomes what the program told, and cycles
+    that end are no deadlocks. Returns the number of waits.
     """
     names, count = {tid: name for name, tid in facts.threads.items()}, 0
     for wait in [*report["waits"], *(wait for deadlock in report["deadlocks"] for wait in deadlock["waits"])]:
@@ -58,6 +58,7 @@ def add_timeouts(facts, report):
             wait["endless"] = name not in facts.ends
             wait["timeout"] = 1 if wait["timeout"] is None and facts.timed.get(name) else wait["timeout"]
             count += 1
+    report["deadlocks"] = [one for one in report["deadlocks"] if all(wait["endless"] for wait in one["waits"])]
     return count
 
 
