@@ -150,6 +150,10 @@ static void plan_notes(const struct core_writer_image *image, struct plan *plan)
 {
     uint64_t word = image->wide ? 8 : 4;
     plan->page_size = page_size_of(image);
+    for (size_t i = 0; i < image->note_count; i++)
+        plan->note_size += align_up(image->notes[i].size, 4);
+    if (image->note_count)
+        return;
     plan->mapping_size = (2 + 3 * (uint64_t)image->mapping_count) * word;
     for (size_t i = 0; i < image->mapping_count; i++)
         plan->mapping_size += strlen(image->mappings[i].path) + 1;
@@ -389,6 +393,44 @@ static void put_nt_file(struct sink *sink, const struct core_writer_image *image
     put_zeros(sink, align_up(plan->mapping_size, 4) - plan->mapping_size);
 }
 
+static void put_notes(struct sink *sink, const struct core_writer_image *image, const struct plan *plan)
+{
+    for (size_t i = 0; i < image->note_count; i++) {
+        put_bytes(sink, image->notes[i].bytes, image->notes[i].size);
+        put_zeros(sink, align_up(image->notes[i].size, 4) - image->notes[i].size);
+    }
+    if (image->note_count)
+        return;
+    if (image->pid)
+        put_prpsinfo(sink, image);
+    if (image->marked)
+        put_own_note(sink, CORE_WRITER_MARK, NULL, 0);
+    put_text_note(sink, CORE_WRITER_ARGUMENTS, long_arguments(image));
+    put_text_note(sink, CORE_WRITER_PROGRAM, image->program);
+    for (size_t i = 0; i < image->thread_count; i++)
+        put_thread(sink, image, &image->threads[i]);
+    put_nt_file(sink, image, plan);
+    for (size_t i = 0; i < image->pdb_count; i++)
+        put_own_note(sink, CORE_WRITER_PDB, image->pdbs[i].bytes, image->pdbs[i].size);
+}
+
+static void put_segment(struct sink *sink, const struct core_writer_image *image,
+                        const struct core_writer_segment *segment)
+{
+    if (segment->bytes) {
+        put_bytes(sink, segment->bytes, segment->filesz);
+        return;
+    }
+    for (uint64_t done = 0, size; done < segment->filesz && !sink->failed; done += size) {
+        const void *bytes;
+        size = image->read(image->context, segment->vaddr + done, segment->filesz - done, &bytes);
+        if (bytes)
+            put_bytes(sink, bytes, size);
+        else
+            put_zeros(sink, size);
+    }
+}
+
 enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *image, uint64_t *ret_size,
                                     struct cdacq_error *err)
 {
@@ -402,20 +444,10 @@ enum cdacq_status core_writer_write(FILE *file, const struct core_writer_image *
     put_program_headers(&sink, image, &plan);
     if (plan.section_offset)
         put_section_header(&sink, &plan);
-    if (image->pid)
-        put_prpsinfo(&sink, image);
-    if (image->marked)
-        put_own_note(&sink, CORE_WRITER_MARK, NULL, 0);
-    put_text_note(&sink, CORE_WRITER_ARGUMENTS, long_arguments(image));
-    put_text_note(&sink, CORE_WRITER_PROGRAM, image->program);
-    for (size_t i = 0; i < image->thread_count; i++)
-        put_thread(&sink, image, &image->threads[i]);
-    put_nt_file(&sink, image, &plan);
-    for (size_t i = 0; i < image->pdb_count; i++)
-        put_own_note(&sink, CORE_WRITER_PDB, image->pdbs[i].bytes, image->pdbs[i].size);
+    put_notes(&sink, image, &plan);
     for (size_t i = 0; i < image->segment_count && !sink.failed; i++) {
         put_zeros(&sink, segment_offset(image, i, sink.offset) - sink.offset);
-        put_bytes(&sink, image->segments[i].bytes, image->segments[i].filesz);
+        put_segment(&sink, image, &image->segments[i]);
     }
     errno = 0;
     if (!sink.failed && fflush(file) != 0) {

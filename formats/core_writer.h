@@ -28,7 +28,10 @@ enum core_writer_flags {
     CORE_WRITER_UNCONFIRMED = 0x00100000, /* of a file of which nothing shows that the process had mapped it */
 };
 
-/* A PT_LOAD. `bytes` has `filesz` bytes, at most `memsz`; it may be NULL if filesz is 0. */
+/*
+ * A PT_LOAD. `bytes` has `filesz` bytes, at most `memsz`; it may be NULL if filesz is 0, or if core_writer_image.read
+ * supplies them.
+ */
 struct core_writer_segment {
     uint64_t vaddr;
     const void *bytes;
@@ -69,6 +72,12 @@ enum core_writer_note {
     CORE_WRITER_PDB_BEFORE = 2,           /* the same in snapshots of earlier versions */
 };
 
+/* Notes of another core, as they are in it. */
+struct core_writer_notes {
+    const void *bytes;
+    size_t size;
+};
+
 /* Bytes of a note of that kind, at most 1 GiB. */
 struct core_writer_pdb {
     const void *bytes;
@@ -94,6 +103,14 @@ struct core_writer_image {
     size_t pdb_count;
     const struct core_writer_segment *segments;
     size_t segment_count;
+    const struct core_writer_notes *notes; /* if there are any: they are written, and no others */
+    size_t note_count;
+    /*
+     * Supplies bytes of the segments that have none: at most `size` from `address` on, valid until it is called again.
+     * Returns their number, not 0; *ret_bytes NULL: they are zero.
+     */
+    size_t (*read)(void *context, uint64_t address, size_t size, const void **ret_bytes);
+    void *context;
 };
 
 /*

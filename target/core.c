@@ -36,6 +36,7 @@ struct core {
     struct core_process process;
     struct segments segments;
     struct cuts cuts;               /* sorted by begin, once the headers were read */
+    uint64_t headers, header_count; /* the program headers: their offset, and how many of them the file has */
     struct mapped_file self;        /* marks segments that are read from `file.fd`; only its address is used */
     struct mapped_file unconfirmed; /* likewise, segments that a snapshot took from a file that nothing confirmed */
 };
@@ -211,6 +212,8 @@ static enum cdacq_status read_segments(struct core *core, const char *path, stru
         return error_set(err, CDACQ_ERR_FORMAT, 0, "%s: %llu segments are more than the %d that are supported", path,
                          (unsigned long long)count, SEGMENT_MAX);
     core->base.truncated |= count < claimed;
+    core->headers = table;
+    core->header_count = count;
     if (!core_loads_init(loads, (size_t)count))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's segments");
     enum cdacq_status status = CDACQ_OK;
@@ -424,4 +427,46 @@ enum cdacq_status core_open(const char *path, struct file_policy *policy, bool r
 void core_release_pages(struct target *core)
 {
     core_file_release_pages(&core_of(core)->file);
+}
+
+/* ---- For one who writes the core again ---- */
+
+bool core_next_part(struct target *target, uint64_t address, struct core_part *ret)
+{
+    const struct core *core = core_of(target);
+    const struct segment *segment = segments_next(&core->segments, address);
+    if (!segment)
+        return false;
+    bool dumped = is_dumped(core, segment);
+    uint64_t begin = MAX(segment->begin, address);
+    *ret = (struct core_part){begin, segment->end, dumped ? NULL : segment->file,
+                              dumped ? 0 : segment->file_offset + (begin - segment->begin)};
+    return true;
+}
+
+struct elf_class core_class(const struct target *target)
+{
+    return ((const struct core *)target)->file.elf;
+}
+
+bool core_program_header(struct target *target, uint64_t index, struct elf_segment *ret)
+{
+    struct core *core = core_of(target);
+    if (index >= core->header_count)
+        return false;
+    *ret = read_header(core, core->headers + index * elf_segment_size(core->file.elf));
+    return true;
+}
+
+bool core_bytes(struct target *target, uint64_t offset, uint64_t size, const uint8_t **ret)
+{
+    struct core *core = core_of(target);
+    *ret = NULL;
+    return !range_fits(offset, size, core->file.size) || core_file_keep(&core->file, offset, size, ret);
+}
+
+bool core_has_changed_memory(const struct target *target)
+{
+    const struct core *core = (const struct core *)target;
+    return core_process_has_filter(&core->process) && !(target->missing_filter & CDACQ_FILTER_PRIVATE);
 }

@@ -70,7 +70,7 @@ MAY_OPEN = {
     "src/cli/commands/workers.c": {"open"},
     **{f"src/cli/{name}.c": THE_USER
        for name in ("base/arguments", "base/complete", "base/output", "base/target", "base/target_name",
-                    "commands/cmd_flame", "commands/cmd_snapshot", "manual")},
+                    "commands/cmd_flame", "commands/written_core", "manual")},
 }
 OPENERS = ("util/", "formats/", "target/", "descriptors/", "contracts/", "src/")
 

@@ -541,11 +541,62 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
  * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core gives the same answers on any machine without other
  * files; it has the PDBs that lines came from, up to 32 MiB of them. It has the threads that the last
  * cdacq_session_visit_threads visited, with their registers. It also has each stack that cdacq_session_visit_frames
- * walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that. *ret_size is the size of the
+ * walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that. Where it would have more than
+ * 10,000 program headers, it also has what is in the smallest gaps between what was read, as far as the target has
+ * that. *ret_size is the size of the
  * core in bytes. Fails with ARGUMENT (no CDACQ_OPEN_RECORD, no path), NOMEM, IO.
  */
 CDACQ_API enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *target, const char *path,
                                                         uint64_t *ret_size, struct cdacq_error *err);
+
+/*
+ * Has a snapshot hold `size` bytes from `address` on, as far as the target has them. Fails with ARGUMENT (no
+ * CDACQ_OPEN_RECORD, an end beyond the address space).
+ */
+CDACQ_API enum cdacq_status cdacq_target_record_memory(struct cdacq_target *target, uint64_t address, uint64_t size,
+                                                       struct cdacq_error *err);
+
+/* ---- Complete cores ---------------------------------------------------------------------------------------------- */
+
+enum cdacq_complete_flags {
+    CDACQ_COMPLETE_UNCONFIRMED = 1 << 0, /* also use files that nothing in the core confirms or contradicts */
+};
+
+/* A file that a complete core lacks bytes of, or that nothing confirms. Strings are valid until the callback returns. */
+struct cdacq_unfilled_file {
+    size_t size; /* set by the library */
+    const char *path;
+    uint64_t missing_size; /* bytes of its mappings; 0: there are none, but it is unconfirmed */
+    const char *problem;   /* one line: why it does not supply them; or what is wrong with it */
+    bool unconfirmed;      /* there is a file that nothing in the core contradicts, and nothing confirms either */
+};
+
+/* What was written. The caller sets `size`. */
+struct cdacq_complete_core {
+    size_t size;
+    uint64_t file_size;        /* bytes of the new core */
+    uint64_t filled_size;      /* bytes of memory in it that files supplied */
+    uint64_t missing_size;     /* bytes of file mappings that it lacks all the same */
+    uint64_t unconfirmed_size; /* of the filled_size, from files that nothing confirms */
+    uint64_t segment_count;    /* PT_LOADs */
+};
+
+/*
+ * Writes a core again, to the file at `path`, with the missing pages of its mapped files filled in: for programs that
+ * take memory from the core alone, as the debugger services do. Only files that something in the core confirms supply
+ * bytes (cdacq_module_info.verified), unless `flags` (enum cdacq_complete_flags) say otherwise: those bytes are marked,
+ * so that this library tells answers that rest on them. Of cores of the kernel and of gdb, which have all memory that the process has
+ * changed, all missing pages are filled in; of others, those that no process changes. The notes stay as they are.
+ * Adjacent segments are joined; there are more than 10,000 program headers only where the memory has that many parts.
+ *
+ * `visit`, if it is not NULL, is called for each file that still lacks bytes or is unconfirmed, after the core was written; a result
+ * other than 0 ends the visit with CDACQ_STOPPED. `ret` may be NULL. The file has mode 0600 and appears when it is
+ * complete. Fails with ARGUMENT if the target is no core, with FORMAT if its notes are missing, with NOMEM or IO.
+ */
+CDACQ_API enum cdacq_status
+cdacq_target_write_complete_core(struct cdacq_target *target, const char *path, unsigned flags,
+                                 int (*visit)(const struct cdacq_unfilled_file *file, void *context), void *context,
+                                 struct cdacq_complete_core *ret, struct cdacq_error *err);
 
 CDACQ_END_DECLS
 

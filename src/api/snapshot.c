@@ -1,14 +1,9 @@
 /*
  * snapshot.c: writes a small core of only the lines of 64 bytes that were read.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-
-#include "util/file.h"
 #include "util/vector.h"
+#include "src/api/core_output.h"
 #include "src/lookup/opened_session.h"
-#include "formats/core_writer.h"
 
 enum {
     SNAPSHOT_PDBS_MAX = 256,
@@ -17,18 +12,26 @@ enum {
 
 DEFINE_VECTOR(segments, struct core_writer_segment);
 
+/* `bytes` NULL: those that the target has. */
 static bool add_segment(struct segments *segments, uint64_t address, const uint8_t *bytes, uint64_t size,
                         uint32_t flags)
 {
     struct core_writer_segment *last = segments->count ? &segments->items[segments->count - 1] : NULL;
-    /* Extends the last segment when both memory and source continue it. */
-    if (last && last->vaddr + last->filesz == address && (const uint8_t *)last->bytes + last->filesz == bytes &&
-        last->flags == flags) {
+    if (last && last->vaddr + last->filesz == address && !last->bytes && !bytes && last->flags == flags) {
         last->filesz += size;
         last->memsz += size;
         return true;
     }
     return segments_append(segments, (struct core_writer_segment){address, bytes, size, size, flags});
+}
+
+/* The flags of the memory at an address, and how much of `size` has them. 0: it is missing, by at least one byte. */
+static uint32_t flags_at(struct target *target, uint64_t address, uint64_t *size)
+{
+    struct span span;
+    bool found = target->ops->memory_at(target, address, &span);
+    *size = found ? MIN(span.end - address, *size) : 1;
+    return !found ? 0 : CORE_WRITER_R | (span.unverified ? CORE_WRITER_UNCONFIRMED : 0);
 }
 
 /*
@@ -38,12 +41,9 @@ static bool add_segment(struct segments *segments, uint64_t address, const uint8
 static bool add_line(struct segments *segments, struct target *target, uint64_t line)
 {
     for (uint64_t done = 0, size; done < LINE_SIZE; done += size) {
-        uint64_t address = line + done;
-        struct span span;
-        bool found = target->ops->memory_at(target, address, &span);
-        size = found ? MIN(span.end - address, LINE_SIZE - done) : 1;
-        uint32_t flags = CORE_WRITER_R | (found && span.unverified ? CORE_WRITER_UNCONFIRMED : 0);
-        if (found && !add_segment(segments, address, span.bytes + (address - span.begin), size, flags))
+        size = LINE_SIZE - done;
+        uint32_t flags = flags_at(target, line + done, &size);
+        if (flags && !add_segment(segments, line + done, NULL, size, flags))
             return false;
     }
     return true;
@@ -55,6 +55,63 @@ static bool add_page(struct segments *segments, struct target *target, const str
         if ((page->lines >> i & 1) && !add_line(segments, target, page->address + i * LINE_SIZE))
             return false;
     return true;
+}
+
+enum {
+    HEADERS_MAX = 9999,   /* some readers refuse a core with more program headers; PT_NOTE is one of them */
+    GAP_MAX = 64 * 1024,  /* bytes */
+    FILLED_MAX = 1 << 30, /* bytes of all gaps */
+};
+
+/* Whether the target has all bytes of a gap, with the same flags as what is before it. */
+static bool has_gap(struct target *target, uint64_t address, uint64_t size, uint32_t flags)
+{
+    uint64_t part;
+    for (; size; address += part, size -= part) {
+        part = size;
+        if (flags_at(target, address, &part) != flags)
+            return false;
+    }
+    return true;
+}
+
+/* Joins segments with gaps of at most `most` bytes between them. Takes what the gaps have from *left. */
+static void join(struct target *target, struct segments *segments, uint64_t most, uint64_t *left)
+{
+    struct core_writer_segment *items = segments->items;
+    size_t kept = 1;
+    for (size_t i = 1; i < segments->count; i++) {
+        struct core_writer_segment *last = &items[kept - 1];
+        uint64_t end = last->vaddr + last->filesz, gap = items[i].vaddr - end;
+        if (last->bytes || items[i].bytes || last->flags != items[i].flags || items[i].vaddr < end || gap > most ||
+            gap > *left || !has_gap(target, end, gap, last->flags)) {
+            items[kept++] = items[i];
+            continue;
+        }
+        *left -= gap;
+        last->filesz += gap + items[i].filesz;
+        last->memsz = last->filesz;
+    }
+    segments->count = kept;
+}
+
+static void limit_headers(struct target *target, struct segments *segments)
+{
+    uint64_t left = FILLED_MAX;
+    for (uint64_t gap = LINE_SIZE; gap <= GAP_MAX && segments->count + 1 > HEADERS_MAX; gap *= 2)
+        join(target, segments, gap, &left);
+}
+
+/* Bytes for the writer. What the target has lost since is zero. */
+static size_t read_memory(void *context, uint64_t address, size_t size, const void **ret_bytes)
+{
+    struct target *target = context;
+    struct span span;
+    *ret_bytes = NULL;
+    if (!target->ops->memory_at(target, address, &span))
+        return (size_t)MIN((uint64_t)size, PAGE_SIZE - address % PAGE_SIZE);
+    *ret_bytes = span.bytes + (address - span.begin);
+    return (size_t)MIN(span.end - address, (uint64_t)size);
 }
 
 static bool collect(struct target *target, struct segments *segments)
@@ -74,6 +131,7 @@ static bool collect(struct target *target, struct segments *segments)
         if (!add_segment(segments, patch->address, patch->bytes, patch->size, CORE_WRITER_R))
             return false;
     sort_u64(segments->items, segments->count, sizeof *segments->items);
+    limit_headers(target, segments);
     return true;
 }
 
@@ -166,32 +224,6 @@ static struct core_writer_pdb *list_pdbs(struct cdacq_target *handle, size_t *re
     return list;
 }
 
-static enum cdacq_status write_file(const char *path, const struct core_writer_image *image, uint64_t *ret_size,
-                                    struct cdacq_error *err)
-{
-    struct new_file created;
-    /* Not readable by others: it holds memory of a process. */
-    if (!file_create(path, 0600, &created))
-        return error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, created.problem ? created.problem : strerror(errno));
-    int fd = fcntl(created.fd, F_DUPFD_CLOEXEC, 3); /* fclose() reports what could not be written */
-    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    struct cdacq_error error;
-    uint64_t written = 0;
-    enum cdacq_status status = file ? core_writer_write(file, image, &written, &error)
-                                    : error_set(&error, CDACQ_ERR_IO, 0, "%s", strerror(errno));
-    if (status < 0)
-        error_set(err, status, 0, "%s: %s", path, error.message);
-    if (fd >= 0 && (file ? fclose(file) : close(fd)) != 0 && status >= 0)
-        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
-    if (status < 0)
-        file_abandon(&created);
-    else if (!file_commit(&created))
-        status = error_set(err, CDACQ_ERR_IO, 0, "%s: %s", path, strerror(errno));
-    if (status >= 0 && ret_size)
-        *ret_size = written;
-    return status;
-}
-
 enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const char *path, uint64_t *ret_size,
                                               struct cdacq_error *err)
 {
@@ -237,9 +269,24 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .pdb_count = pdb_count,
         .segments = segments.items,
         .segment_count = segments.count,
+        .read = read_memory,
+        .context = target,
     };
     if (status >= 0)
-        status = write_file(path, &image, ret_size, err);
+        status = core_output_write(path, &image, ret_size, err);
     segments_deinit(&segments);
     return status;
+}
+
+enum cdacq_status cdacq_target_record_memory(struct cdacq_target *handle, uint64_t address, uint64_t size,
+                                             struct cdacq_error *err)
+{
+    struct target *target = handle->memory;
+    if (!target->recording)
+        return error_set(err, CDACQ_ERR_ARGUMENT, address,
+                         "memory is recorded of a target that was opened with CDACQ_OPEN_RECORD");
+    if (size && address + (size - 1) < address)
+        return error_set(err, CDACQ_ERR_ARGUMENT, address, "the memory reaches beyond the address space");
+    target_record(target, address, size);
+    return CDACQ_OK;
 }

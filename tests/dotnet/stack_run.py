@@ -164,6 +164,26 @@ def stop_and_compare(pid, threads, told, tally):
             stack_judge.compare_running(chain, stacks.get(tid, []), INNER, tally, f"thread {tid}", replaced.get(tid, True))
 
 
+def judge_completed(work, core, directory, tally):
+    """A core of the kernel, after `cdacq complete` has filled in the pages of its files, which the services need."""
+    completed = core + ".complete"
+    done = subprocess.run([TOOL, "complete", "--unconfirmed", core, "-o", completed], capture_output=True, encoding="utf-8", check=False)
+    if not os.path.exists(completed):
+        tally.add("MISSING, all of a core", f"{core}: {done.stderr[:200]}")
+        return
+    services = Services(work)
+    try:
+        answer = services.walk(completed, directory)
+    finally:
+        services.close()
+    if "error" in answer:
+        tally.add("cores that the services do not open", answer["error"][:200])
+    else:
+        tally.add("cores")
+        stack_judge.compare_core(answer, walk(core)[0], CoreMemory(completed), tally, "completed")
+    os.remove(completed)
+
+
 # ---- The tests ----
 
 class Run:
@@ -198,7 +218,8 @@ class Run:
             with running(work, runtime, ["park", path], configuration, debug_type) as target:
                 with open(path, encoding="utf-8") as file:
                     told = [json.loads(line) for line in file]
-                label = f"{configuration}, {debug_type} PDB"
+                label, directory = f"{configuration}, {debug_type} PDB", target.runtime_directory()
+                first_of_all = (configuration, debug_type) == BUILDS[0]
                 self.told(f"{label}, live", told, str(target.pid))
                 for kind in kinds:
                     try:
@@ -207,6 +228,10 @@ class Run:
                         print(f"  no {kind}: {reason}")
                         continue
                     self.told(f"{label}, {kind}", told, core)
+                    if kind == "kernel_core" and first_of_all:
+                        tally = stack_judge.Tally()
+                        judge_completed(work, core, directory, tally)
+                        self.note(f"{label}, {kind}, completed", tally, [("cores", 1), ("equal", 10)])
                     os.remove(core)
 
     def collected(self, work, runtime, stops):

@@ -98,6 +98,53 @@ static struct core_writer_image usual_image(int arch)
     };
 }
 
+static size_t read_some(void *context, uint64_t address, size_t size, const void **ret_bytes)
+{
+    const uint64_t *begin = context;
+    *ret_bytes = address - *begin < PAGE ? page_bytes + (address - *begin) : NULL; /* then zeros */
+    return MIN(size, (size_t)64);
+}
+
+/* Bytes of a segment that come piece by piece, and notes of another core. */
+START_TEST(given_notes_and_bytes)
+{
+    static const struct core_writer_segment given = {0x10000, NULL, 2 * PAGE, 3 * PAGE, CORE_WRITER_R};
+    uint8_t bytes[PAGE];
+    struct core_writer_image image = usual_image(_i);
+    struct scratch scratch = scratch_open(), second = scratch_open();
+    struct file_policy policy = {0};
+    uint64_t begin = given.vaddr;
+    struct elf_class class;
+    write_image(&scratch, &image);
+    ck_assert_int_eq(pread(scratch.fd, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
+    ck_assert(elf_class_of(bytes, &class));
+    struct elf_segment note = elf_segment_at(class, bytes + elf_header_at(class, bytes).segments);
+    ck_assert_uint_eq(note.type, PT_NOTE);
+    ck_assert_uint_le(note.offset + note.file_size, sizeof bytes);
+    const struct core_writer_notes both[] = {{bytes + note.offset, 0}, {bytes + note.offset, note.file_size}};
+    image.notes = both;
+    image.note_count = ARRAY_SIZE(both);
+    image.pid = 1; /* of no effect */
+    image.segments = &given;
+    image.segment_count = 1;
+    image.read = read_some;
+    image.context = &begin;
+    write_image(&second, &image);
+    struct target *target = open_core(second.path, &policy);
+    ck_assert_int_eq(target->pid, 123456);
+    ck_assert_uint_eq(target->mapping_count, ARRAY_SIZE(mappings));
+    struct span span;
+    for (uint64_t at = 0; at < 2 * PAGE; at++) {
+        ck_assert(target->ops->dumped_at(target, begin + at, &span));
+        ck_assert_uint_eq(span.bytes[begin + at - span.begin], at < PAGE ? page_bytes[at] : 0);
+    }
+    ck_assert(!target->ops->dumped_at(target, begin + 2 * PAGE, &span));
+    target_destroy(target);
+    scratch_close(&scratch);
+    scratch_close(&second);
+}
+END_TEST
+
 static void check_segment(struct target *target, const struct core_writer_segment *segment)
 {
     struct span span;
@@ -510,6 +557,7 @@ static Suite *suite(void)
     Suite *suite = suite_create("core_writer");
     TCase *tcase = tcase_create("core_writer");
     tcase_add_loop_test(tcase, round_trip, 0, ARCH_COUNT);
+    tcase_add_loop_test(tcase, given_notes_and_bytes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, pages_can_be_mapped, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, same_image_same_bytes, 0, ARCH_COUNT);
     tcase_add_loop_test(tcase, page_sizes, 0, ARCH_COUNT);
