@@ -81,6 +81,49 @@ CDACQ_API enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *sessi
                                                      const struct cdacq_heap_visitor *visitor,
                                                      struct cdacq_heap_info *ret, struct cdacq_error *err);
 
+/* A string in the heap. */
+struct cdacq_heap_string {
+    uint64_t address;
+    uint64_t byte_size; /* of the object */
+    uint32_t length;    /* UTF-16 units */
+    uint64_t hash[2];   /* of the units: those of equal strings are equal in this process, those of others are not */
+};
+
+/*
+ * Visits every string of the heap, by a walk as that of cdacq_session_visit_heap, which fails in the same ways; `ret`
+ * is as there. *ret_unread, which may be NULL, is the number of strings whose units cannot be read: they are left out.
+ * `visit` must not use the session.
+ */
+CDACQ_API enum cdacq_status
+cdacq_session_visit_strings(struct cdacq_session *session,
+                            int (*visit)(const struct cdacq_heap_string *string, void *context), void *context,
+                            struct cdacq_heap_info *ret, uint64_t *ret_unread, struct cdacq_error *err);
+
+/*
+ * The memory of the process by what it is for, in bytes. `is_resident`: what is in RAM now; otherwise what the core
+ * has, whether or not it was in RAM. The caller sets `size`.
+ */
+struct cdacq_memory_info {
+    size_t size;
+    bool is_resident;
+    uint64_t gc;      /* objects and the memory that the GC keeps for them, without its own tables */
+    uint64_t code;    /* code of the JIT compiler */
+    uint64_t loader;  /* loader heaps, stubs and other memory of the runtime's allocator of executable memory */
+    uint64_t stacks;  /* of the threads that are known */
+    uint64_t other;   /* malloc, the tables of the GC, and all other memory that is no file's */
+    uint64_t files;   /* mapped files */
+    uint64_t swapped; /* a running process: bytes in swap space, in none of the others */
+};
+
+/*
+ * Sums up the memory of the process. Where the runtime runs with
+ * DOTNET_EnableWriteXorExecute=0, its loader heaps cannot be told from `other`. What is known of the GC in a
+ * damaged heap is less than all, and the rest is in `other`. Fails with ARGUMENT; with IO if a running process does not
+ * tell (/proc/PID/smaps), or has ended; with NOMEM; and where the target is neither a core nor a process.
+ */
+CDACQ_API enum cdacq_status cdacq_session_get_memory(struct cdacq_session *session, struct cdacq_memory_info *ret,
+                                                     struct cdacq_error *err);
+
 /*
  * The name of a MethodTable's type, as Type.ToString() gives it; printable UTF-8. The session owns the string: see
  * struct cdacq_method. "Free" for the type of free memory in the heap. Fails with ARGUMENT, or with CORRUPT, MEMORY,

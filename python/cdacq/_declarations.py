@@ -7,24 +7,24 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_bool, c_char, c_char
 from typing import Any
 
 __all__ = ["Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind",
-           "CodeHeapInfo", "CodeHeapType", "CodeKind", "CodeRangeInfo", "Comparison", "Contents", "ContractInfo",
-           "CoreFilter", "Deadlock", "Delegate", "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS",
-           "ERROR_MESSAGE_SIZE", "ElfFlags", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw",
-           "ExceptionFrame", "Exception_", "FUNCTIONS", "FailedTask", "FetchFailed", "Fetching", "Field", "FindFile",
-           "Frame", "FrameKind", "FrameSource", "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapInfo",
-           "HeapObject", "HeapRoot", "HeapSegment", "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType",
-           "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
-           "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange",
-           "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque", "JitdumpSamplyDebugInfo2",
-           "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo", "JitdumpWriteFlags", "Lock", "LockKind",
-           "MappedFile", "Mapping", "Memory", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind",
-           "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags", "Options", "PdbInfo", "Problem", "Process",
-           "ProcessInfo", "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo",
-           "STRUCTS", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
-           "SystemCall", "Take", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool",
-           "ThreadState", "ThreadTime", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict",
-           "Verification", "Visit", "VisitFlags", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource",
-           "Write", "Written"]
+           "CodeHeapInfo", "CodeHeapType", "CodeKind", "CodeRangeInfo", "Comparison", "CompleteCore", "CompleteFlags",
+           "Contents", "ContractInfo", "CoreFilter", "Deadlock", "Delegate", "DescribeNeed", "DescriptorItem",
+           "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE", "ElfFlags", "End", "EndKind", "Error",
+           "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_", "FUNCTIONS", "FailedTask", "FetchFailed",
+           "Fetching", "Field", "FindFile", "Frame", "FrameKind", "FrameSource", "FramesFlags", "FuncletKind",
+           "Generation", "HandleKind", "HeapInfo", "HeapObject", "HeapRoot", "HeapSegment", "HeapString", "HeapVisitor",
+           "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags",
+           "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
+           "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque",
+           "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo",
+           "JitdumpWriteFlags", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryInfo", "MemoryThread",
+           "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object",
+           "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "Progress", "Read", "Reference",
+           "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status",
+           "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall", "Take", "TargetInfo", "TargetKind",
+           "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value",
+           "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags",
+           "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -471,6 +471,10 @@ class DescriptorItemKind(enum.IntEnum):
     CONTRACT = 3
 
 
+class CompleteFlags(enum.IntFlag):
+    UNCONFIRMED = 1 << 0
+
+
 class VariableKind(enum.IntEnum):
     """What a variable is."""
     THIS = 0
@@ -691,6 +695,29 @@ class HeapVisitor(Structure):
         ("problem", Problem),
         ("context", c_void_p),
         ("reference", Reference),
+    ]
+
+
+class HeapString(Structure):
+    _fields_ = [
+        ("address", c_uint64),
+        ("byte_size", c_uint64),
+        ("length", c_uint32),
+        ("hash", c_uint64 * 2),
+    ]
+
+
+class MemoryInfo(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("is_resident", c_bool),
+        ("gc", c_uint64),
+        ("code", c_uint64),
+        ("loader", c_uint64),
+        ("stacks", c_uint64),
+        ("other", c_uint64),
+        ("files", c_uint64),
+        ("swapped", c_uint64),
     ]
 
 
@@ -1502,6 +1529,27 @@ class DescriptorItem(Structure):
     ]
 
 
+class UnfilledFile(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("path", c_char_p),
+        ("missing_size", c_uint64),
+        ("problem", c_char_p),
+        ("unconfirmed", c_bool),
+    ]
+
+
+class CompleteCore(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("file_size", c_uint64),
+        ("filled_size", c_uint64),
+        ("missing_size", c_uint64),
+        ("unconfirmed_size", c_uint64),
+        ("segment_count", c_uint64),
+    ]
+
+
 class Variable(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -1554,6 +1602,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_target_kind": (TargetKind, "CDACQ_TARGET_"),
     "cdacq_core_filter": (CoreFilter, "CDACQ_FILTER_"),
     "cdacq_descriptor_item_kind": (DescriptorItemKind, "CDACQ_ITEM_"),
+    "cdacq_complete_flags": (CompleteFlags, "CDACQ_COMPLETE_"),
     "cdacq_variable_kind": (VariableKind, "CDACQ_VARIABLE_"),
     "cdacq_variable_state": (VariableState, "CDACQ_VARIABLE_"),
 }
@@ -1576,6 +1625,8 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_heap_object": HeapObject,
     "cdacq_heap_info": HeapInfo,
     "cdacq_heap_visitor": HeapVisitor,
+    "cdacq_heap_string": HeapString,
+    "cdacq_memory_info": MemoryInfo,
     "cdacq_heap_root": HeapRoot,
     "cdacq_roots_visitor": RootsVisitor,
     "cdacq_jitdump_header": JitdumpHeader,
@@ -1633,6 +1684,8 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_contract_info": ContractInfo,
     "cdacq_module_info": ModuleInfo,
     "cdacq_descriptor_item": DescriptorItem,
+    "cdacq_unfilled_file": UnfilledFile,
+    "cdacq_complete_core": CompleteCore,
     "cdacq_variable": Variable,
 }
 
@@ -1675,6 +1728,9 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_follower_close_jitdump": (c_int, c_void_p, POINTER(Sink), POINTER(Written), POINTER(Error)),
     "cdacq_generation_name": (c_char_p, c_int),
     "cdacq_session_visit_heap": (c_int, c_void_p, POINTER(HeapVisitor), POINTER(HeapInfo), POINTER(Error)),
+    "cdacq_session_visit_strings": (c_int, c_void_p, Visitor, c_void_p, POINTER(HeapInfo), POINTER(c_uint64),
+        POINTER(Error)),
+    "cdacq_session_get_memory": (c_int, c_void_p, POINTER(MemoryInfo), POINTER(Error)),
     "cdacq_session_get_type_name": (c_int, c_void_p, c_uint64, POINTER(c_void_p), POINTER(Error)),
     "cdacq_session_visit_references": (c_int, c_void_p, c_uint64, Take, c_void_p, POINTER(Error)),
     "cdacq_session_get_reference_name": (c_int, c_void_p, c_uint64, c_uint64, POINTER(c_void_p), POINTER(Error)),
@@ -1782,6 +1838,9 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_visit_modules": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_visit_descriptor": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_write_snapshot": (c_int, c_void_p, c_char_p, POINTER(c_uint64), POINTER(Error)),
+    "cdacq_target_record_memory": (c_int, c_void_p, c_uint64, c_uint64, POINTER(Error)),
+    "cdacq_target_write_complete_core": (c_int, c_void_p, c_char_p, c_uint, Visitor, c_void_p, POINTER(CompleteCore),
+        POINTER(Error)),
     "cdacq_session_visit_variables": (c_int, c_void_p, POINTER(Frame), Visitor, c_void_p, POINTER(Error)),
     "cdacq_version": (c_char_p,),
 }

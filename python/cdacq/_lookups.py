@@ -870,6 +870,28 @@ class Lookups:
             call("cdacq_session_visit_async", handle, ctypes.byref(visitor), ctypes.byref(info))
         return found
 
+    def strings(self) -> list[records.HeapString]:
+        """Every string of the heap. Those that are equal have the same hash. Stop a process: else it changes meanwhile."""
+        strings: list[records.HeapString] = []
+
+        def take(address: int, _context: object) -> int:
+            item = _abi.HeapString.from_address(address)
+            strings.append(records.HeapString(item.address, item.byte_size, item.length, (item.hash[0], item.hash[1])))
+            return 0
+
+        visitor = _abi.Visitor(self._pending.guard(take, 1))
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_strings", handle, visitor, None, None, None)
+        return strings
+
+    def memory(self) -> records.MemoryUse:
+        """The memory of the process by what it is for, in bytes."""
+        found = _sized(_abi.MemoryInfo)
+        with self._inside() as handle:
+            call("cdacq_session_get_memory", handle, ctypes.byref(found))
+        return records.MemoryUse(found.is_resident, found.gc, found.code, found.loader, found.stacks, found.other,
+                                 found.files, found.swapped)
+
     def type_name(self, method_table: int) -> str | None:
         """The name of a MethodTable's type; "Free" for that of free memory in the heap."""
         name = ctypes.c_char_p()

@@ -444,6 +444,46 @@ class HeapSegment(NamedTuple):
     heap: int
 
 
+class HeapString(NamedTuple):
+    """A string of the heap: `struct cdacq_heap_string`."""
+    address: int
+    byte_size: int
+    length: int
+    """UTF-16 units."""
+    hash: tuple[int, int]
+
+
+class MemoryUse(NamedTuple):
+    """The memory of a process in bytes: `struct cdacq_memory_info`."""
+    is_resident: bool
+    """What is in RAM; otherwise what the core has."""
+    gc: int
+    code: int
+    loader: int
+    stacks: int
+    other: int
+    files: int
+    swapped: int
+
+
+class UnfilledFile(NamedTuple):
+    """A file that a complete core lacks bytes of, or that nothing confirms: `struct cdacq_unfilled_file`."""
+    path: str
+    missing_size: int
+    problem: str
+    unconfirmed: bool
+
+
+class CompleteCore(NamedTuple):
+    """What was written: `struct cdacq_complete_core`."""
+    file_size: int
+    filled_size: int
+    unconfirmed_size: int
+    missing_size: int
+    segment_count: int
+    files: list[UnfilledFile]
+
+
 class Heap(NamedTuple):
     """The GC heap. The arrays have an element for each object, in the order of the walk; they are buffers, so that
     numpy.frombuffer takes them as they are."""

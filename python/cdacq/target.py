@@ -594,6 +594,31 @@ class Target(Lookups):
             call("cdacq_target_write_snapshot", handle, _decode.encode(os.fspath(path)), ctypes.byref(size))
         return size.value
 
+    def record_memory(self, address: int, size: int) -> None:
+        """Has a snapshot hold that memory, as far as the target has it."""
+        with self._using() as handle:
+            call("cdacq_target_record_memory", handle, _decode.address(address), _decode.address(size))
+
+    def write_complete_core(self, path: str | os.PathLike[str], unconfirmed: bool = False) -> records.CompleteCore:
+        """Writes a core again with the pages of its mapped files filled in, from files that the core confirms;
+        `unconfirmed`: also from those that nothing confirms or contradicts."""
+        made = _sized(_abi.CompleteCore)
+        files: list[records.UnfilledFile] = []
+
+        def take(address: int, _context: object) -> int:
+            file = _abi.UnfilledFile.from_address(address)
+            files.append(records.UnfilledFile(_decode.text(file.path) or "", file.missing_size,
+                                              _decode.text(file.problem) or "", file.unconfirmed))
+            return 0
+
+        visitor = _abi.Visitor(self._pending.guard(take, 1))
+        flags = _abi.CompleteFlags.UNCONFIRMED if unconfirmed else 0
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_write_complete_core", handle, _decode.encode(os.fspath(path)), flags, visitor, None,
+                 ctypes.byref(made))
+        return records.CompleteCore(made.file_size, made.filled_size, made.unconfirmed_size, made.missing_size,
+                                    made.segment_count, files)
+
     def verify(self, path: str | os.PathLike[str],
                each: Callable[[records.Comparison], object] | None = None) -> records.Verification:
         """Compares the target with a jitdump or perf map. Returns the totals.

@@ -133,6 +133,55 @@ def judge(tally, services, what, core, directory, heap):
     tally.said["judged types"] += len(answer["types"])
 
 
+def judge_completed(tally, services, core, directory, heap):
+    """The services open a core of the kernel once the pages of its files are in it, and find the same objects."""
+    completed = core + ".complete"
+    done = subprocess.run([TOOL, "complete", "--unconfirmed", "--json", core, "-o", completed], capture_output=True, encoding="utf-8",
+                          check=False, timeout=SECONDS)
+    said = json.loads(done.stdout or "{}")
+    tally.expect(said.get("missing") == 0 and said["segments"] < 9999, f"complete: exit {done.returncode}: {done.stderr}{done.stdout[:300]}")
+    if os.path.exists(completed):
+        judge(tally, services, "completed kernel", completed, directory, heap)
+        os.remove(completed)
+
+
+def compare_snapshot(tally, core, heap):
+    """A snapshot with the heap gives the same answers about it, and about the objects of each type."""
+    small = core + ".snapshot"
+    done = subprocess.run([TOOL, "snapshot", "--heap", core, "-o", small], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+    tally.expect(done.returncode == 0, f"snapshot: exit {done.returncode}: {done.stderr[:300]}")
+    found = Heap(small)
+    tally.expect((found.types, found.names, found.generations()) == (heap.types, heap.names, heap.generations()), "snapshot: another heap")
+    strings = [subprocess.run([TOOL, "heap", "--strings", "--json", "--all", path], capture_output=True, check=False, timeout=SECONDS).stdout
+               for path in (core, small)]
+    tally.expect(strings[0] == strings[1] and strings[0].count(b"\n") > 1, "snapshot: other strings")
+    addresses = [json.loads(line)["address"] for line in strings[0].splitlines()[:-1]]
+    objects = [subprocess.run([TOOL, "object", "--json", path, *addresses[:100]], capture_output=True, check=False, timeout=SECONDS).stdout
+               for path in (core, small)]
+    tally.expect(objects[0] == objects[1] and objects[0], "snapshot: another object")
+    os.remove(small)
+
+
+def compare_memory(tally, what, heap, pid=None):
+    """The kinds of memory: of a running process they are what the kernel says is in RAM."""
+    memory = heap.summary.get("memory")
+    tally.expect(memory and memory["gc"] and memory["stacks"] and memory["files"] and memory["other"], f"{what}: memory {memory}")
+    if memory and pid:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            resident = int(re.search(r"^Rss:\s*(\d+) kB", file.read(), re.MULTILINE)[1]) * 1024
+        total = sum(memory[kind] for kind in ("gc", "code", "loader", "stacks", "files", "other"))
+        tally.expect(memory["resident"] and abs(total - resident) < resident / 10, f"{what}: {total} bytes in RAM, the kernel has {resident}")
+        tally.expect(memory["gc"] <= heap.summary["committed"] * 2 and memory["code"] and memory["loader"], f"{what}: memory {memory}")
+
+
+def compare_growth(tally, what, before, after):
+    """Two cores of the same program, whose runtime allocates a little by itself."""
+    done = subprocess.run([TOOL, "heap", "--json", "--all", str(before), str(after)], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    tally.expect(done.returncode == 0 and lines and len(lines) <= MOST_CHANGES + 1, f"{what}: exit {done.returncode}: {done.stderr[:300]} {lines[:3]}")
+    tally.expect(not any(line["type"].startswith("Planted.") for line in lines[:-1]), f"{what}: {lines[:3]}")
+
+
 def compare_small_core(tally, what, core):
     """A core without the heap: one line says so, and no count is wrong."""
     done = subprocess.run([TOOL, "heap", core], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
@@ -158,6 +207,7 @@ def test_collector(work, runtime, services, name, settings):
         directory = target.runtime_directory()
         live = Heap(target.pid)
         compare_sound(tally, "live", live, counts)
+        compare_memory(tally, "live", live, target.pid)
         for kind in CORES:
             try:
                 core = take(target, kind)
@@ -168,6 +218,12 @@ def test_collector(work, runtime, services, name, settings):
             compare_sound(tally, kind, heap, counts)
             if kind in ("full", "heap"):
                 judge(tally, services, kind, core, directory, heap)
+            compare_memory(tally, kind, heap)
+            if kind == "full":
+                compare_growth(tally, "growth", core, target.pid)
+            if kind == "kernel":
+                judge_completed(tally, services, core, directory, heap)
+                compare_snapshot(tally, core, heap)
             if heap.summary:
                 compare_moments(tally, f"{kind}, to the running process", heap, live)
             os.remove(core)

@@ -8,6 +8,7 @@ import pathlib
 import pkgutil
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -512,6 +513,7 @@ class Failures(unittest.TestCase):
             (target.frames, (dict,)), (lambda v: target.frames({}, thread=v), number),
             (lambda v: target.frames({}, limit=v), number),
             (target.verify, path), (lambda v: target.verify(file, v), function), (target.write_snapshot, path),
+            (target.write_complete_core, path), (lambda v: target.record_memory(v, 1), number), (lambda v: target.record_memory(1, v), number),
             *((call, path) for call in writers),
             *((lambda v, call=call: call(os.devnull, left_out=v), function) for call in writers),
             (lambda v: target.write_elf_of_file(v, os.devnull), path),
@@ -807,6 +809,43 @@ class Files(unittest.TestCase):
             self.assertEqual([frame.name for frame in target.threads()[0].frames()], names)
         with cdacq.open(CRASH) as target, self.assertRaises(cdacq.Error):
             target.write_snapshot(self.work / "none")
+
+    def test_snapshot_of_scattered_memory(self):
+        """Every other line of a core's stack: the gaps are filled, so that there are fewer than 10,000 segments."""
+        data, core = bytes(at % 251 for at in range(64 * 40000)), bytearray(pathlib.Path(CRASH).read_bytes())
+        table, count = struct.unpack_from("<Q", core, 32)[0], struct.unpack_from("<H", core, 56)[0]
+        added = struct.pack("<IIQQQQQQ", 1, 4, len(core), 0x10000000, 0, len(data), len(data), 1)
+        struct.pack_into("<Q", core, 32, len(core) + len(data))  # the program headers are now at the end
+        struct.pack_into("<H", core, 56, count + 1)
+        (self.work / "core").write_bytes(bytes(core) + data + core[table:table + 56 * count] + added)
+        with cdacq.open(self.work / "core", record=True) as target:
+            for at in range(0, len(data), 128):
+                target.record_memory(0x10000000 + at, 1)
+            target.write_snapshot(self.work / "snapshot")
+            with self.assertRaises(cdacq.Error):
+                target.record_memory(2**64 - 1, 2)
+        segments = python_support.load_segments(self.work / "snapshot")[0]
+        self.assertLess(len(segments), 9999)
+        self.assertEqual([segment for segment in segments if segment[0] < 0x20000000], [(0x10000000, data[:len(data) - 64])])
+        with cdacq.open(CRASH) as target, self.assertRaises(cdacq.Error):
+            target.record_memory(1, 1)
+
+    def test_complete_core(self):
+        with cdacq.open(CRASH) as target:
+            made = target.write_complete_core(self.work / "full")
+            memory = target.memory()
+        self.assertEqual(made.file_size, (self.work / "full").stat().st_size)
+        self.assertEqual(made.unconfirmed_size, 0)
+        self.assertGreater(made.missing_size, 0)
+        self.assertTrue(all(file.problem and file.path for file in made.files))
+        with cdacq.open(self.work / "full") as target, cdacq.open(CRASH) as whole:
+            self.assertEqual([frame.name for frame in target.threads()[0].frames()],
+                             [frame.name for frame in whole.threads()[0].frames()])
+        self.assertFalse(memory.is_resident)
+        self.assertGreater(memory.files, 0)
+        self.assertGreater(memory.stacks, 0)
+        with cdacq.open(CRASH) as target, self.assertRaises(cdacq.Error):  # it has no heap
+            target.strings()
 
     def test_perf_map_and_verify(self):
         left_out = []

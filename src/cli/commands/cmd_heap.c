@@ -12,6 +12,8 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/commands/heap_growth.h"
+#include "src/cli/commands/heap_strings.h"
 #include "src/cli/commands/name_pattern.h"
 #include "src/cli/commands/heap_why.h"
 #include "util/base.h"
@@ -34,6 +36,7 @@ struct heap_options {
     unsigned generation;    /* enum chosen_generation */
     struct word_list why;   /* addresses of objects, or patterns of types: what keeps them */
     bool retained;
+    bool strings;
 };
 
 /* What a type, a generation or a heap has. */
@@ -77,6 +80,8 @@ struct work {
     struct problem_list problems;
     uint64_t visited; /* objects, for the progress */
     uint64_t unnamed;
+    struct cdacq_memory_info memory;
+    bool has_memory; /* it is known */
     bool out_of_memory;
 };
 
@@ -273,9 +278,36 @@ static void write_types(struct work *work)
             write_type(&work->out, &work->list.items[i]);
 }
 
+/* Where the memory of the process is. */
+static void write_memory(struct work *work)
+{
+    const struct cdacq_memory_info *memory = &work->memory;
+    const struct {
+        const char *name;
+        uint64_t bytes;
+    } rows[] = {{"GC heap", memory->gc},    {"JIT code", memory->code}, {"loader", memory->loader},
+                {"stacks", memory->stacks}, {"files", memory->files},   {"malloc, other", memory->other}};
+    char size[SIZE_ROOM];
+    uint64_t total = 0;
+    if (!work->has_memory)
+        return;
+    output_styled(&work->out, STYLE_HEADING,
+                  memory->is_resident ? "memory             resident\n" : "memory          in the core\n");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (rows[i].bytes) /* a core may not name what the loader has */
+            output_printf(&work->out, "%-14s %12s\n", rows[i].name, form_size(rows[i].bytes, size));
+        total += rows[i].bytes;
+    }
+    output_printf(&work->out, "%-14s %12s", "all", form_size(total, size));
+    if (memory->swapped)
+        output_printf(&work->out, ", and %s in swap space", form_size(memory->swapped, size));
+    output_literal(&work->out, "\n\n");
+}
+
 static void write_text(struct work *work)
 {
     struct output *out = &work->out;
+    write_memory(work);
     char committed[SIZE_ROOM], objects[SIZE_ROOM], free[SIZE_ROOM];
     uint64_t used = work->all.objects.bytes + work->all.free.bytes;
     output_printf(out, "GC heap: %s committed, %s in %" PRIu64 " objects, %s free between them (%.1f %%)\n",
@@ -305,6 +337,20 @@ static void write_room_members(struct json_writer *w, const struct room *room)
     json_number(w, "committed", room->committed);
 }
 
+static void write_memory_members(struct json_writer *w, const struct cdacq_memory_info *memory)
+{
+    json_begin_object(w, "memory");
+    json_bool(w, "resident", memory->is_resident);
+    json_number(w, "gc", memory->gc);
+    json_number(w, "code", memory->code);
+    json_number(w, "loader", memory->loader);
+    json_number(w, "stacks", memory->stacks);
+    json_number(w, "files", memory->files);
+    json_number(w, "other", memory->other);
+    json_number(w, "swapped", memory->swapped);
+    json_end_object(w);
+}
+
 static void write_summary(struct work *work)
 {
     struct json_writer writer = json_begin(&work->out), *w = &writer;
@@ -322,6 +368,8 @@ static void write_summary(struct work *work)
     json_bool(w, "regions", work->info.has_regions);
     json_number(w, "heaps", work->info.heap_count);
     json_bool(w, "under_way", work->info.is_under_way);
+    if (work->has_memory)
+        write_memory_members(w, &work->memory);
     json_begin_array(w, "problems");
     for (size_t i = 0; i < work->problems.count; i++)
         json_note(w, NULL, work->problems.items[i]);
@@ -373,6 +421,9 @@ static bool read_heap(struct work *work)
     progress_begin(&work->progress, "objects", work->out.fd);
     work->info.size = sizeof work->info;
     enum cdacq_status status = cdacq_session_visit_heap(work->opened->session, &visitor, &work->info, &error);
+    work->memory.size = sizeof work->memory;
+    work->has_memory =
+        status >= 0 && cdacq_session_get_memory(work->opened->session, &work->memory, &error) >= 0; /* else left out */
     bool listed = status == CDACQ_OK && list_types(work);
     target_let_go(work->opened->target);
     work->out.is_held = false;
@@ -437,9 +488,21 @@ static int show_heap(const void *given, const struct opened_target *opened)
     return code;
 }
 
-static int run(const void *options)
+static int run(const void *given)
 {
-    return target_run(options, &(const struct target_use){.run = show_heap, .flags = CDACQ_OPEN_STOP});
+    const struct heap_options *options = given;
+    const struct heap_growth_options growth = {
+        .common = &options->common, .types = &options->types, .generation = (int)options->generation - 1};
+    if (options->strings &&
+        (options->types.count || options->generation != ANY_GENERATION || options->common.targets.count > 1)) {
+        message("heap: --strings is about all strings of one heap: give no --type, --generation or OTHER");
+        return EXIT_USAGE;
+    }
+    if (options->common.targets.count > 1)
+        return output_is_a_target(&options->common) ? EXIT_FAILED : heap_growth_run(&growth);
+    return target_run(
+        &options->common,
+        &(const struct target_use){.run = options->strings ? heap_strings_show : show_heap, .flags = CDACQ_OPEN_STOP});
 }
 
 const struct option_row heap_rows[] = {
@@ -451,6 +514,7 @@ const struct option_row heap_rows[] = {
      TO_LIST(struct heap_options, why.items, why.count)},
     {"retained", NULL, "show what would be freed with each static field, type and object",
      TO_FLAG(struct heap_options, retained)},
+    {"strings", NULL, "show equal strings instead, and what their copies cost", TO_FLAG(struct heap_options, strings)},
     {0},
 };
 
@@ -458,13 +522,15 @@ const struct command command_heap = {
     .name = "heap",
     .section = SECTION_PROCESS,
     RUNS(run, struct heap_options),
-    .operands = OPERANDS({TARGET_OPERAND}),
+    .operands =
+        OPERANDS({TARGET_OPERAND}, {"OTHER", OPERAND_TARGET, OPTIONAL, TO_WORDS(struct common_options, targets)}),
     .options = OPTIONS(json_rows, output_rows, target_rows, whole_rows, heap_rows),
     .summary = "show what the GC heap holds, by generation and type",
-    .details = "A process is stopped while it is read. Shows how much memory the GC has committed, how much of it is\n"
-               "in objects and how much is free between them, for each generation; then the types whose objects\n"
-               "take the most, and the free memory. Sizes of types are in bytes. JSON has one object for each type\n"
-               "and, last, one for the whole heap. --why names what keeps objects: static fields, thread statics,\n"
-               "locals of methods, handles, the finalizer queue.\n",
+    .details = "A process is stopped while it is read. Shows where the memory of the process is; how much the GC has\n"
+               "committed, how much of it is in objects and how much is free between them, for each generation;\n"
+               "then the types whose objects take the most, and the free memory. Sizes of types are in bytes. JSON\n"
+               "has one object for each type and, last, one for the whole heap. --why names what keeps objects:\n"
+               "static fields, thread statics, locals of methods, handles, the finalizer queue. With OTHER, a core\n"
+               "or a process of a later time, it shows by type how the heap has grown since TARGET.\n",
     .exit_partly = "a part of the heap cannot be read, or a type has no name",
 };

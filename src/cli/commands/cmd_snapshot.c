@@ -2,11 +2,9 @@
  * cmd_snapshot.c: writes a small core that gives the same answers without any other file. The target records what is
  * read while this command asks every question that the snapshot must answer.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/cli/base/answers.h"
 #include "src/cli/commands/code_progress.h"
@@ -18,14 +16,13 @@
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
 #include "src/cli/base/runtimes.h"
-#include "src/cli/base/watchdog.h"
-#include "util/file.h"
+#include "src/cli/commands/written_core.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
 
 struct snapshot_options {
     struct address_options of;
-    bool stacks;
+    bool stacks, heap;
 };
 
 enum { BATCH = 512 };
@@ -38,6 +35,24 @@ static uint64_t address_of(const uint64_t *address)
 }
 
 DEFINE_HASH_TABLE(address_set, uint64_t, uint64_t, address_of, hash_u64, equal_u64);
+
+/* A type, and one of its objects. */
+struct heap_type {
+    uint64_t method_table, object;
+};
+
+static uint64_t table_of(const struct heap_type *type)
+{
+    return type->method_table;
+}
+
+DEFINE_HASH_TABLE(heap_types, struct heap_type, uint64_t, table_of, hash_u64, equal_u64);
+
+/* For the fields of an object, or of a struct in it. */
+struct field_visit {
+    struct cdacq_session *session;
+    unsigned depth;
+};
 
 struct work {
     struct cdacq_target *target;
@@ -52,6 +67,8 @@ struct work {
     size_t threads;                  /* with --stacks */
     size_t visited;                  /* of them, for one runtime */
     struct cdacq_wait_graph *graph;  /* likewise; NULL: locks cannot be read */
+    struct heap_types types;         /* with --heap */
+    uint64_t recent;                 /* the last MethodTable that was looked up in `types` */
 };
 
 static void complain(struct work *work, uint64_t address, const char *why)
@@ -196,6 +213,103 @@ static bool add_stacks(struct work *work)
     return true;
 }
 
+/* ---- The heap ---- */
+
+static int add_segment(const struct cdacq_heap_segment *segment, void *context)
+{
+    struct work *work = context;
+    return cdacq_target_record_memory(work->target, segment->begin, segment->end - segment->begin, NULL) < 0;
+}
+
+/* Has the first object of each type described later: all of them have the same fields. */
+static int add_type(const struct cdacq_heap_object *object, void *context)
+{
+    struct work *work = context;
+    const struct heap_type type = {object->method_table, object->address};
+    if (object->method_table == work->recent)
+        return 0;
+    work->recent = object->method_table;
+    if (!heap_types_insert(&work->types, type, NULL))
+        out_of_memory();
+    return 0;
+}
+
+static int ignore_field(const struct cdacq_field *field, void *context);
+
+/* Asks what `object` shows of a value. */
+static void ask_value(struct cdacq_session *session, const struct cdacq_value *value, unsigned depth)
+{
+    enum { DEPTH_MAX = 4 }; /* structs in structs */
+    struct field_visit visit = {session, depth + 1};
+    struct cdacq_value inner = {.size = sizeof inner};
+    struct cdacq_error error;
+    bool has_value;
+    (void)cdacq_session_write_value(session, value, output_ignore_text, NULL, &error);
+    if (value->kind != CDACQ_VALUE_STRUCT || depth >= DEPTH_MAX)
+        return;
+    (void)cdacq_session_get_nullable(session, value, &has_value, &inner, &error);
+    (void)cdacq_session_visit_struct_fields(session, value->type, value->address, ignore_field, &visit, &error);
+}
+
+static int ignore_field(const struct cdacq_field *field, void *context)
+{
+    const struct field_visit *visit = context;
+    if (!field->problem)
+        ask_value(visit->session, field->value, visit->depth);
+    return 0;
+}
+
+static int ignore_item(const struct cdacq_item *item, void *context)
+{
+    const struct field_visit *visit = context;
+    if (item->key)
+        ask_value(visit->session, item->key, visit->depth);
+    if (item->value)
+        ask_value(visit->session, item->value, visit->depth);
+    return 0;
+}
+
+static void ask_about_object(struct cdacq_session *session, uint64_t address)
+{
+    struct cdacq_object object = {.size = sizeof object};
+    struct cdacq_contents contents = {.size = sizeof contents};
+    struct cdacq_delegate delegate = {.size = sizeof delegate};
+    struct cdacq_value boxed = {.size = sizeof boxed};
+    struct field_visit visit = {session, 0};
+    struct cdacq_error error;
+    (void)cdacq_session_is_object(session, address, &error);
+    (void)cdacq_session_get_object(session, address, &object, &error);
+    (void)cdacq_session_visit_fields(session, address, ignore_field, &visit, &error);
+    (void)cdacq_session_visit_items(session, address, 1, &contents, ignore_item, &visit, &error);
+    (void)cdacq_session_get_delegate(session, address, &delegate, &error);
+    if (cdacq_session_get_boxed(session, address, &boxed, &error) == CDACQ_OK)
+        ask_value(session, &boxed, 0);
+}
+
+/* Has the snapshot hold all objects, and what describes their types. False if the heap cannot be read. */
+static bool add_heap(struct work *work)
+{
+    struct cdacq_heap_info info = {.size = sizeof info};
+    const struct cdacq_heap_visitor visitor = {
+        .size = sizeof visitor, .segment = add_segment, .object = add_type, .context = work};
+    struct cdacq_memory_info memory = {.size = sizeof memory};
+    struct cdacq_error error;
+    progress_begin(&work->progress, "objects", -1);
+    enum cdacq_status status = cdacq_session_visit_heap(work->session, &visitor, &info, &error);
+    if (status < 0)
+        message("the heap cannot be read: %s", error.message);
+    for (const struct heap_type *type = NULL; (type = heap_types_next(&work->types, type));) {
+        const char *name;
+        (void)cdacq_session_get_type_name(work->session, type->method_table, &name, &error);
+        ask_about_object(work->session, type->object);
+    }
+    (void)cdacq_session_get_memory(work->session, &memory, &error);
+    progress_end(&work->progress);
+    heap_types_deinit(&work->types);
+    work->unanswered += status < 0 || info.problem_count;
+    return status >= 0;
+}
+
 static void add_list(struct work *work, const char *const *ips, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -315,26 +429,15 @@ static bool report(const struct common_options *options, const struct work *work
     return output_close(&out);
 }
 
-/* The library writes the file. A signal that ends the tool comes before or after that: no part of it stays behind. */
-static enum cdacq_status write_core(const struct work *work, const char *path, uint64_t *ret_size,
-                                    struct cdacq_error *err)
-{
-    struct stat st;
-    sigset_t before;
-    bool is_file = stat(path, &st) < 0 || S_ISREG(st.st_mode); /* a pipe may have to wait for its reader */
-    if (is_file)
-        watchdog_block_ends(&before);
-    enum cdacq_status status = cdacq_target_write_snapshot(work->target, path, ret_size, err);
-    if (is_file)
-        sigprocmask(SIG_SETMASK, &before, NULL);
-    return status;
-}
-
 static int write_snapshot(const struct common_options *options, struct work *work)
 {
     struct cdacq_error error;
     uint64_t size;
-    if (write_core(work, options->output, &size, &error) < 0) {
+    sigset_t before;
+    bool is_held = written_core_begin(options->output, &before);
+    enum cdacq_status status = cdacq_target_write_snapshot(work->target, options->output, &size, &error);
+    written_core_end(is_held, &before);
+    if (status < 0) {
         message("%s", error.message);
         return EXIT_FAILED;
     }
@@ -344,51 +447,18 @@ static int write_snapshot(const struct common_options *options, struct work *wor
     return work->unanswered || work->unread.count ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
-/* Whether a file that is not there yet can be created. False with errno set. */
-static bool can_create(const char *path)
-{
-    struct stat link;
-    struct new_file file;
-    sigset_t before;
-    if (lstat(path, &link) == 0) /* to where the file will be */
-        return true;
-    watchdog_block_ends(&before);
-    bool can = file_create_beside(path, 0600, &file);
-    if (can)
-        file_abandon(&file);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return can;
-}
-
-/* Says at once what the library would find only after all questions were asked. */
-static bool can_write(const char *path)
-{
-    struct stat st;
-    bool can = true;
-    if (stat(path, &st) < 0)
-        can = errno == ENOENT && can_create(path);
-    else if (S_ISREG(st.st_mode))
-        can = access(path, W_OK) == 0;
-    else if (S_ISDIR(st.st_mode)) {
-        can = false;
-        errno = EISDIR;
-    }
-    if (!can)
-        message("cannot write '%s': %s", path, strerror(errno));
-    return can;
-}
-
 static int take_snapshot(const void *given, const struct opened_target *opened)
 {
     const struct snapshot_options *options = given;
     struct work work = {.target = opened->target, .session = opened->session};
     int status = EXIT_FAILED;
-    if (!can_write(options->of.common.output))
+    if (!written_core_check(options->of.common.output))
         return EXIT_FAILED;
     if (options->of.ips.count)
         add_list(&work, options->of.ips.items, options->of.ips.count);
     bool listed = options->of.ips.count || for_each_runtime(&work, add_own_methods);
-    if (listed && (!options->stacks || for_each_runtime(&work, add_stacks))) {
+    bool has_heap = !options->heap || for_each_runtime(&work, add_heap);
+    if (listed && has_heap && (!options->stacks || for_each_runtime(&work, add_stacks))) {
         (void)for_each_runtime(&work, ask_info);
         ask_all(&work);
         read_failures_end(&work.complaints, "address", "addresses");
@@ -406,13 +476,14 @@ static int run(const void *given)
         message("snapshot: give -o FILE, which cannot be standard output");
         return EXIT_USAGE;
     }
-    const unsigned stop = options->stacks ? CDACQ_OPEN_STOP : 0;
+    const unsigned stop = options->stacks || options->heap ? CDACQ_OPEN_STOP : 0;
     const struct target_use use = {.run = take_snapshot, .flags = CDACQ_OPEN_ALL_RUNTIMES | CDACQ_OPEN_RECORD | stop};
     return target_run(&options->of.common, &use);
 }
 
 const struct option_row snapshot_rows[] = {
     {"stacks", NULL, "include the registers and the stack of every thread", TO_FLAG(struct snapshot_options, stacks)},
+    {"heap", NULL, "include the GC heap, all objects with their contents", TO_FLAG(struct snapshot_options, heap)},
     {0},
 };
 
@@ -426,5 +497,6 @@ const struct command command_snapshot = {
     .details = "Writes an ELF core with only the memory that is read to answer for these IPs (default: all methods\n"
                "and stubs), and the PDBs that lines came from. It needs no other file. With --stacks, it also has the\n"
                "registers and the stack of every thread, the exceptions and the command line, which hold values that\n"
-               "the program worked with; a process is stopped while it is read. FILE cannot be standard output.\n",
+               "the program worked with; a process is stopped while it is read. With --heap, it has all objects, so\n"
+               "that heap and object give the same answers from it. FILE cannot be standard output.\n",
 };

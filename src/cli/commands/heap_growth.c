@@ -1,0 +1,280 @@
+#include "src/cli/commands/heap_growth.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli/base/console.h"
+#include "src/cli/base/json_writer.h"
+#include "src/cli/base/memory.h"
+#include "src/cli/base/output.h"
+#include "src/cli/commands/name_pattern.h"
+#include "util/base.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+enum {
+    TYPES_SHOWN = 24,   /* without --all */
+    STEP = 1024 * 1024, /* objects between two steps of the progress */
+};
+
+struct sum {
+    uint64_t count, bytes;
+};
+
+/* A type of the heap that is being read. */
+struct table_sum {
+    uint64_t method_table;
+    struct sum sum;
+};
+
+static uint64_t table_key(const struct table_sum *type)
+{
+    return type->method_table;
+}
+
+DEFINE_HASH_TABLE(table_sums, struct table_sum, uint64_t, table_key, hash_u64, equal_u64);
+
+/* A type of both heaps. */
+struct growth {
+    char *name;
+    struct sum of[2];
+};
+
+static const char *growth_key(const struct growth *type)
+{
+    return type->name;
+}
+
+DEFINE_HASH_TABLE(growths, struct growth, const char *, growth_key, hash_string, equal_strings);
+DEFINE_VECTOR(growth_list, struct growth);
+
+struct work {
+    struct common_options common; /* first: the options of target_run */
+    const struct heap_growth_options *options;
+    unsigned number; /* of the target that is being read */
+    struct table_sums tables;
+    struct table_sum *recent;
+    struct growths types;
+    struct growth_list list; /* what has grown most first */
+    struct progress progress;
+    struct sum all[2];
+    uint64_t visited, unnamed[2], problems[2];
+    bool was_read[2], under_way[2], out_of_memory;
+};
+
+static int visit_object(const struct cdacq_heap_object *object, void *context)
+{
+    struct work *work = context;
+    if (UNLIKELY(++work->visited % STEP == 0))
+        progress_step(&work->progress, work->visited);
+    if (work->options->generation >= 0 && (int)object->generation != work->options->generation)
+        return 0;
+    if (UNLIKELY(!work->recent || work->recent->method_table != object->method_table)) {
+        work->recent = table_sums_insert(&work->tables, (struct table_sum){.method_table = object->method_table}, NULL);
+        if (!work->recent) {
+            work->out_of_memory = true;
+            return 1;
+        }
+    }
+    work->recent->sum.count++;
+    work->recent->sum.bytes += object->byte_size;
+    return 0;
+}
+
+static bool is_wanted(const struct work *work, const char *name)
+{
+    const struct word_list *patterns = work->options->types;
+    bool wanted = !patterns->count;
+    for (size_t i = 0; i < patterns->count; i++)
+        wanted |= name_matches(name, patterns->items[i]);
+    return wanted;
+}
+
+static bool add_type(struct work *work, const char *name, const struct sum *sum)
+{
+    bool added;
+    struct growth type = {.name = strdup(name)};
+    struct growth *kept = type.name ? growths_insert(&work->types, type, &added) : NULL;
+    if (!kept || !added)
+        free(type.name);
+    if (!kept)
+        return false;
+    struct sum *sums[] = {&kept->of[work->number], &work->all[work->number]};
+    for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+        sums[i]->count += sum->count;
+        sums[i]->bytes += sum->bytes;
+    }
+    return true;
+}
+
+/* Adds what was read to the types of the same names. Those without a name are left out. */
+static bool add_types(struct work *work, struct cdacq_session *session)
+{
+    struct cdacq_error error;
+    for (const struct table_sum *table = NULL; (table = table_sums_next(&work->tables, table));) {
+        const char *name;
+        if (cdacq_session_get_type_name(session, table->method_table, &name, &error) < 0)
+            work->unnamed[work->number]++;
+        else if (is_wanted(work, name) && !add_type(work, name, &table->sum))
+            return false;
+    }
+    return true;
+}
+
+static int read_heap(const void *given, const struct opened_target *opened)
+{
+    struct work *work = (struct work *)given; /* of heap_growth_run() */
+    struct cdacq_heap_info info = {.size = sizeof info};
+    const struct cdacq_heap_visitor visitor = {.size = sizeof visitor, .object = visit_object, .context = work};
+    struct cdacq_error error;
+    work->recent = NULL;
+    progress_begin(&work->progress, "objects", -1);
+    enum cdacq_status status = cdacq_session_visit_heap(opened->session, &visitor, &info, &error);
+    bool is_read = status == CDACQ_OK && add_types(work, opened->session);
+    progress_end(&work->progress);
+    target_let_go(opened->target);
+    table_sums_deinit(&work->tables);
+    work->problems[work->number] = info.problem_count;
+    work->under_way[work->number] = info.is_under_way;
+    work->was_read[work->number] = is_read;
+    if (status == CDACQ_ERR_MEMORY)
+        message("no heap in this core: %s", error.message);
+    else if (status < 0)
+        message("the heap cannot be read: %s", error.message);
+    else if (!is_read)
+        message("out of memory");
+    if (is_read && info.is_under_way)
+        message("a garbage collection was under way: what it had not finished is missing or inexact");
+    if (is_read && info.problem_count)
+        message("%" PRIu64 " part%s of the heap cannot be read: objects are missing ('cdacq heap' says which)",
+                info.problem_count, plural(info.problem_count));
+    if (work->unnamed[work->number])
+        message("%" PRIu64 " type%s without a name left out", work->unnamed[work->number],
+                plural(work->unnamed[work->number]));
+    work->number++;
+    return is_read ? EXIT_ANSWERED : EXIT_FAILED;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------------------------- */
+
+static int64_t difference(uint64_t before, uint64_t after)
+{
+    return (int64_t)(after - before);
+}
+
+static int compare_growth(int64_t left, int64_t right)
+{
+    return (left < right) - (left > right);
+}
+
+static int by_growth(const void *a, const void *b)
+{
+    const struct growth *left = a, *right = b;
+    int order = compare_growth(difference(left->of[0].bytes, left->of[1].bytes),
+                               difference(right->of[0].bytes, right->of[1].bytes));
+    if (!order)
+        order = compare_growth(difference(left->of[0].count, left->of[1].count),
+                               difference(right->of[0].count, right->of[1].count));
+    return order ? order : strcmp(left->name, right->name);
+}
+
+/* Lists the types that differ. */
+static bool list_types(struct work *work)
+{
+    for (const struct growth *type = NULL; (type = growths_next(&work->types, type));) {
+        bool differs = type->of[0].bytes != type->of[1].bytes || type->of[0].count != type->of[1].count;
+        if (differs && !growth_list_append(&work->list, *type))
+            return false;
+    }
+    if (work->list.count)
+        qsort(work->list.items, work->list.count, sizeof *work->list.items, by_growth);
+    return true;
+}
+
+static void write_text(const struct work *work, struct output *out)
+{
+    size_t shown = work->common.all ? work->list.count : MIN(work->list.count, (size_t)TYPES_SHOWN);
+    output_printf(out, "objects: %" PRIu64 ", then %" PRIu64 " (%+" PRId64 ")\n", work->all[0].count,
+                  work->all[1].count, difference(work->all[0].count, work->all[1].count));
+    output_printf(out, "bytes: %" PRIu64 ", then %" PRIu64 " (%+" PRId64 ")\n", work->all[0].bytes, work->all[1].bytes,
+                  difference(work->all[0].bytes, work->all[1].bytes));
+    if (work->list.count)
+        output_styled(out, STYLE_HEADING, "\n     objects          bytes  type, and how many it has now\n");
+    for (size_t i = 0; i < shown && !output_failed(out); i++) {
+        const struct growth *type = &work->list.items[i];
+        output_printf(out, "%+12" PRId64 " %+14" PRId64 "  ", difference(type->of[0].count, type->of[1].count),
+                      difference(type->of[0].bytes, type->of[1].bytes));
+        output_note(out, type->name);
+        output_printf(out, "  %" PRIu64 "\n", type->of[1].count);
+    }
+    if (shown < work->list.count)
+        output_printf(out, "... %zu more (--all)\n", work->list.count - shown);
+}
+
+static void write_sums(struct json_writer *w, const struct sum of[2])
+{
+    json_number(w, "count_before", of[0].count);
+    json_number(w, "count", of[1].count);
+    json_number(w, "bytes_before", of[0].bytes);
+    json_number(w, "bytes", of[1].bytes);
+}
+
+static void write_json(const struct work *work, struct output *out)
+{
+    size_t shown = work->common.all ? work->list.count : MIN(work->list.count, (size_t)TYPES_SHOWN);
+    struct json_writer writer = json_begin(out), *w = &writer;
+    for (size_t i = 0; i < shown && !output_failed(out); i++) {
+        json_begin_object(w, NULL);
+        json_note(w, "type", work->list.items[i].name);
+        write_sums(w, work->list.items[i].of);
+        json_end_object(w);
+        json_end_line(w);
+    }
+    json_begin_object(w, NULL);
+    write_sums(w, work->all);
+    json_number(w, "types", work->list.count);
+    json_number(w, "problems", work->problems[0] + work->problems[1]);
+    json_end_object(w);
+    json_end_line(w);
+}
+
+static int show(struct work *work)
+{
+    struct output out;
+    if (!list_types(work)) {
+        message("out of memory");
+        return EXIT_FAILED;
+    }
+    if (!output_open(&out, work->common.output))
+        return EXIT_FAILED;
+    (work->common.json ? write_json : write_text)(work, &out);
+    if (!output_close(&out))
+        return EXIT_FAILED;
+    for (unsigned i = 0; i < 2; i++)
+        if (work->problems[i] || work->unnamed[i] || work->under_way[i])
+            return EXIT_PARTLY;
+    return EXIT_ANSWERED;
+}
+
+int heap_growth_run(const struct heap_growth_options *options)
+{
+    struct work *work = allocate(sizeof *work);
+    *work = (struct work){.common = *options->common, .options = options};
+    int code = EXIT_FAILED;
+    for (unsigned i = 0; i < 2; i++) { /* also the second if the first fails: all messages at once */
+        work->common.targets = (struct word_list){options->common->targets.items + i, 1};
+        work->number = i;
+        message_set_subject(target_display_name(work->common.targets.items[0]));
+        (void)target_run(&work->common, &(const struct target_use){.run = read_heap, .flags = CDACQ_OPEN_STOP});
+    }
+    message_set_subject(NULL);
+    if (work->was_read[0] && work->was_read[1])
+        code = show(work);
+    for (struct growth *type = NULL; (type = growths_next(&work->types, type));)
+        free(type->name);
+    growths_deinit(&work->types);
+    growth_list_deinit(&work->list);
+    free(work);
+    return code;
+}
