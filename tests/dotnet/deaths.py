@@ -191,12 +191,27 @@ def place_of(way, kind, runtime):
     return way + "()" if is_other and exceptions.release_of(runtime) >= exceptions.RUNTIME_ASYNC else way
 
 
+def heap_problem(way, kind, report):
+    """The largest types are shown where memory was what was missing, if the core has the heap, and only there."""
+    heap = report["heap"]
+    if not way.startswith("OutOfMemory") or (not heap and kind not in OF_KERNEL):
+        return "shows the heap" if heap else None
+    if not heap or not 1 <= len(heap["types"]) <= 3:
+        return f"shows no heap: {heap}"
+    largest = heap["types"][0]
+    if way == "OutOfMemory" and (largest["type"] != "System.Byte[]" or largest["count"] < 50 or largest["bytes"] < largest["count"] << 19):
+        return f"shows another heap: {largest}"
+    return None
+
+
 def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
     if way == "ThrownInCallback" and runtime.startswith("9."):
         return terminated_problem(core, whole)
     if way == "OverflowOfDynamic" and (problem := bounded_problem(core)):
+        return problem
+    if problem := heap_problem(way, kind, whole):
         return problem
     if way in OF_LIBC:
         return libc_problem(core, kind, words, whole)

@@ -309,6 +309,8 @@ static int make_report(const void *given, const struct opened_target *opened)
     find_cause(&report);
     find_nested(&report, &nested_error);
     find_nested_of_others(&report);
+    if (!((const struct report_options *)given)->signature)
+        report_find_heap(&report);
     count_unread(&report);
     int code = write_report(options, opened, &report);
     if (!is_known)

@@ -225,12 +225,14 @@ static void write_json(const struct work *work, struct output *out)
     size_t shown = work->common.all ? work->list.count : MIN(work->list.count, (size_t)TYPES_SHOWN);
     struct json_writer writer = json_begin(out), *w = &writer;
     for (size_t i = 0; i < shown && !output_failed(out); i++) {
+        writer = json_begin(out);
         json_begin_object(w, NULL);
         json_note(w, "type", work->list.items[i].name);
         write_sums(w, work->list.items[i].of);
         json_end_object(w);
         json_end_line(w);
     }
+    writer = json_begin(out);
     json_begin_object(w, NULL);
     write_sums(w, work->all);
     json_number(w, "types", work->list.count);

@@ -177,6 +177,7 @@ static void write_json(struct work *work)
         copies += cost_of(sum);
         if (i >= shown || output_failed(&work->out))
             continue;
+        writer = json_begin(&work->out);
         json_begin_object(w, NULL);
         if (read_text(work, sum, UNITS_MAX, &text))
             json_string_bytes(w, "text", text.data ? text.data : "", text.length);
@@ -191,6 +192,7 @@ static void write_json(struct work *work)
         json_end_object(w);
         json_end_line(w);
     }
+    writer = json_begin(&work->out);
     json_begin_object(w, NULL);
     json_number(w, "strings", work->count);
     json_number(w, "bytes", work->bytes);

@@ -53,6 +53,21 @@ struct report_place {
     bool is_guess; /* a frame up to it rests on a guess, or frames may be missing before it */
 };
 
+enum { REPORT_HEAP_TYPES = 3 };
+
+struct report_heap_type {
+    const char *name; /* NULL: not known */
+    uint64_t method_table, count, bytes;
+};
+
+/* The GC heap of a process that died of an OutOfMemoryException. Without objects: it is not known, or no such process. */
+struct report_heap {
+    uint64_t objects, bytes, free_bytes, committed;
+    struct report_heap_type types[REPORT_HEAP_TYPES]; /* the largest */
+    unsigned type_count;
+    bool is_partial; /* a part of it cannot be read */
+};
+
 struct report {
     const char *target_name;
     const struct cdacq_options *options;
@@ -71,8 +86,9 @@ struct report {
     struct cdacq_end end;
     uint64_t exception;               /* the object to show; 0: none */
     struct report_nested_list nested; /* without `exception` */
-    const char *nested_problem;       /* why some of them may be missing; NULL: none is */
-    uint64_t incomplete;              /* other parts than stacks that could not be read; not the waits */
+    struct report_heap heap;
+    const char *nested_problem; /* why some of them may be missing; NULL: none is */
+    uint64_t incomplete;        /* other parts than stacks that could not be read; not the waits */
     struct stack_doubts doubts;
     struct answers_unread unread;   /* names on the stacks that the signature is made of */
     unsigned flaws;                 /* of the last words and of all exceptions */
@@ -273,6 +289,15 @@ struct ordered_stacks report_order_stacks(const struct report *report);
 
 /* What si_code says of a fault; NULL: nothing. */
 const char *report_signal_reason(const struct report *report);
+
+/* ---- report_heap.c ---- */
+
+/* Reads the heap, if the process died of an OutOfMemoryException. The cause is known. */
+void report_find_heap(struct report *report);
+
+/* Writes what was found: nothing if that is nothing; and the member "heap". */
+void report_write_heap_text(const struct report *report, struct output *out);
+void report_write_heap_json(const struct report *report, struct json_writer *w);
 
 /* ---- report_places.c ---- */
 

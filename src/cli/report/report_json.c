@@ -268,6 +268,7 @@ void report_write_json(struct report *report)
     json_known_number(w, "died_tid", report->dead != NULL, (uint64_t)report->thread.tid);
     write_last_words(report, w);
     write_exceptions(report, w);
+    report_write_heap_json(report, w);
     report_write_waits_json(report, w);
     json_begin_array(w, "stacks");
     for (size_t i = 0; i < report->stacks.list.count && !output_failed(w->out); i++)

@@ -1,0 +1,159 @@
+/*
+ * report_heap.c: for a process that died of an OutOfMemoryException, the types whose objects take the most. A core
+ * without the heap has nothing of it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "src/cli/base/json_writer.h"
+#include "src/cli/report/report.h"
+#include "util/base.h"
+#include "util/hash_table.h"
+
+enum { INNER_MAX = 32 }; /* exceptions in each other */
+
+struct type_sum {
+    uint64_t method_table, count, bytes;
+};
+
+static uint64_t type_key(const struct type_sum *type)
+{
+    return type->method_table;
+}
+
+DEFINE_HASH_TABLE(type_sums, struct type_sum, uint64_t, type_key, hash_u64, equal_u64);
+
+struct survey {
+    struct type_sums types;
+    struct type_sum *recent;
+    struct report_heap *heap;
+    bool out_of_memory;
+};
+
+static bool died_of_it(const struct report *report)
+{
+    struct cdacq_exception exception = {.size = sizeof exception, .inner = report->exception};
+    if (report->end.kind == CDACQ_END_OUT_OF_MEMORY)
+        return true;
+    for (unsigned i = 0; i < INNER_MAX && exception.inner; i++) {
+        if (cdacq_session_get_exception(report->session, exception.inner, &exception, NULL) < 0)
+            return false;
+        if (exception.type && !strcmp(exception.type, "System.OutOfMemoryException"))
+            return true;
+    }
+    return false;
+}
+
+static int add_object(const struct cdacq_heap_object *object, void *context)
+{
+    struct survey *survey = context;
+    if (object->is_free) {
+        survey->heap->free_bytes += object->byte_size;
+        return 0;
+    }
+    if (!survey->recent || survey->recent->method_table != object->method_table)
+        survey->recent =
+            type_sums_insert(&survey->types, (struct type_sum){.method_table = object->method_table}, NULL);
+    survey->out_of_memory = !survey->recent;
+    if (survey->out_of_memory)
+        return 1;
+    survey->recent->count++;
+    survey->recent->bytes += object->byte_size;
+    survey->heap->objects++;
+    survey->heap->bytes += object->byte_size;
+    return 0;
+}
+
+static int add_segment(const struct cdacq_heap_segment *segment, void *context)
+{
+    struct survey *survey = context;
+    survey->heap->committed += segment->committed - segment->begin;
+    return 0;
+}
+
+/* Keeps a type if it is among the largest. */
+static void consider(struct report_heap *heap, const struct report_heap_type *type)
+{
+    unsigned at = heap->type_count;
+    while (at && heap->types[at - 1].bytes < type->bytes)
+        at--;
+    if (at == REPORT_HEAP_TYPES)
+        return;
+    heap->type_count = MIN(heap->type_count + 1, (unsigned)REPORT_HEAP_TYPES);
+    for (unsigned i = heap->type_count - 1; i > at; i--)
+        heap->types[i] = heap->types[i - 1];
+    heap->types[at] = *type;
+}
+
+static void find_largest(const struct report *report, const struct type_sums *types, struct report_heap *heap)
+{
+    for (const struct type_sum *sum = NULL; (sum = type_sums_next(types, sum));)
+        consider(heap, &(struct report_heap_type){
+                           .method_table = sum->method_table, .count = sum->count, .bytes = sum->bytes});
+    for (unsigned i = 0; i < heap->type_count; i++) /* else its name is not known */
+        (void)cdacq_session_get_type_name(report->session, heap->types[i].method_table, &heap->types[i].name, NULL);
+}
+
+void report_find_heap(struct report *report)
+{
+    struct report_heap heap = {0};
+    struct survey survey = {.heap = &heap};
+    struct cdacq_heap_info info = {.size = sizeof info};
+    const struct cdacq_heap_visitor visitor = {
+        .size = sizeof visitor, .segment = add_segment, .object = add_object, .context = &survey};
+    if (!report->exception || !died_of_it(report))
+        return;
+    if (cdacq_session_visit_heap(report->session, &visitor, &info, NULL) == CDACQ_OK && heap.objects) {
+        find_largest(report, &survey.types, &heap);
+        heap.is_partial = info.problem_count || info.is_under_way;
+        report->heap = heap;
+    }
+    type_sums_deinit(&survey.types);
+}
+
+void report_write_heap_text(const struct report *report, struct output *out)
+{
+    const struct report_heap *heap = &report->heap;
+    if (!heap->objects)
+        return;
+    output_literal(out, "\n");
+    output_label(out, "heap");
+    output_printf(out, "%" PRIu64 " bytes in %" PRIu64 " objects, %" PRIu64 " free, %" PRIu64 " committed%s\n",
+                  heap->bytes, heap->objects, heap->free_bytes, heap->committed,
+                  heap->is_partial ? "; a part cannot be read" : "");
+    for (unsigned i = 0; i < heap->type_count; i++) {
+        const struct report_heap_type *type = &heap->types[i];
+        output_printf(out, "%14" PRIu64 " bytes in %" PRIu64 " of ", type->bytes, type->count);
+        if (type->name)
+            output_note(out, type->name);
+        else
+            output_printf(out, "? (MethodTable 0x%" PRIx64 ")", type->method_table);
+        output_literal(out, "\n");
+    }
+}
+
+void report_write_heap_json(const struct report *report, struct json_writer *w)
+{
+    const struct report_heap *heap = &report->heap;
+    if (!heap->objects) {
+        json_null(w, "heap");
+        return;
+    }
+    json_begin_object(w, "heap");
+    json_number(w, "objects", heap->objects);
+    json_number(w, "bytes", heap->bytes);
+    json_number(w, "free_bytes", heap->free_bytes);
+    json_number(w, "committed", heap->committed);
+    json_bool(w, "partial", heap->is_partial);
+    json_begin_array(w, "types");
+    for (unsigned i = 0; i < heap->type_count; i++) {
+        json_begin_object(w, NULL);
+        json_note(w, "type", heap->types[i].name);
+        json_address(w, "method_table", heap->types[i].method_table);
+        json_number(w, "count", heap->types[i].count);
+        json_number(w, "bytes", heap->types[i].bytes);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
