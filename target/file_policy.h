@@ -44,8 +44,11 @@ typedef char *file_fetch(void *context, const char *path, const uint8_t *build_i
 struct file_server {
     /* Returns the allocated path of a copy of what has need->symbol_key, or NULL. `cached`: no server is asked. */
     char *(*fetch)(void *context, const struct cdacq_need *need, bool cached);
-    /* That copy is not what was wanted: it is removed if it was just fetched. `why`: one line; "": not known. */
-    void (*refuse)(void *context, const struct cdacq_need *need, const char *path, const char *why);
+    /*
+     * That copy is not what was wanted: it is removed if it was just fetched. `why`: one line; "": not known. Returns
+     * whether another server is left: fetch() asks that then.
+     */
+    bool (*refuse)(void *context, const struct cdacq_need *need, const char *path, const char *why);
     void *context;
 };
 

@@ -84,14 +84,15 @@ bool file_search_fetch(struct file_search *search, const struct target *target, 
                        const char *why)
 {
     const struct file_server *server = &search->policy->server;
-    CLEANUP_FREE char *path =
-        server->fetch && need->symbol_key ? server->fetch(server->context, need, target->is_held) : NULL;
-    if (!path)
-        return false;
-    search->kept = false;
-    bool ended = consider(search, NULL, path, NULL);
-    if (!search->kept)
-        server->refuse(server->context, need, path, why);
+    bool ended = false, again = server->fetch && need->symbol_key;
+    while (again) { /* ends with the list of servers */
+        CLEANUP_FREE char *path = server->fetch(server->context, need, target->is_held);
+        if (!path)
+            return false;
+        search->kept = false;
+        ended = consider(search, NULL, path, NULL);
+        again = !search->kept && server->refuse(server->context, need, path, why) && !ended;
+    }
     return ended;
 }
 

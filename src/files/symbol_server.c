@@ -38,6 +38,7 @@ void symbol_server_deinit(struct symbol_server *server)
     free(server->cache);
     free(server->fetched_path);
     free(server->fetched_url);
+    free(server->refused_key);
 }
 
 static bool is_own_folder(int fd)
@@ -302,11 +303,13 @@ char *symbol_server_fetch(void *context, const struct cdacq_need *need, bool cac
         server->told_stopped = true;
         return NULL;
     }
-    for (size_t i = 0; server->urls[i] && !(bound = bound_reached(server)); i++)
+    bool is_refused = server->refused_key && strcmp(server->refused_key, need->symbol_key) == 0;
+    for (size_t i = is_refused ? server->refused_next : 0; server->urls[i] && !(bound = bound_reached(server)); i++)
         if (ask(server, need, &key, server->urls[i]) == CURL_DONE) {
             free(server->fetched_path);
             path = find_copy(server, &key);
             server->fetched_path = path ? strdup(path) : NULL;
+            server->fetched_from = i;
             return path;
         }
     if (bound)
@@ -314,7 +317,7 @@ char *symbol_server_fetch(void *context, const struct cdacq_need *need, bool cac
     return NULL;
 }
 
-void symbol_server_refuse(void *context, const struct cdacq_need *need, const char *path, const char *why)
+bool symbol_server_refuse(void *context, const struct cdacq_need *need, const char *path, const char *why)
 {
     struct symbol_server *server = context;
     bool was_fetched = server->fetched_path && strcmp(path, server->fetched_path) == 0;
@@ -322,8 +325,12 @@ void symbol_server_refuse(void *context, const struct cdacq_need *need, const ch
         why = "it is not the file that is wanted";
     if (!was_fetched) {
         tell(server, need, path, false, why);
-        return;
+        return false;
     }
     remove_copy(server, need);
     tell(server, need, server->fetched_url ? server->fetched_url : path, false, why);
+    free(server->refused_key);
+    server->refused_key = strdup(need->symbol_key);
+    server->refused_next = server->fetched_from + 1;
+    return server->refused_key && server->urls[server->refused_next];
 }

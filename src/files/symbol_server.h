@@ -34,6 +34,9 @@ struct symbol_server {
     bool told;                        /* that no server is asked any more */
     bool told_stopped;                /* that none is asked while the process is stopped */
     char *fetched_path, *fetched_url; /* of the last file that was fetched */
+    size_t fetched_from;              /* the index of its server */
+    char *refused_key;                /* of the last file that was fetched and refused; */
+    size_t refused_next;              /* servers from this one on are left to ask for it */
 };
 
 /* Sets the folder where the opener gives none: XDG_CACHE_HOME/cdacq or ~/.cache/cdacq. False when out of memory. */
@@ -43,6 +46,6 @@ void symbol_server_deinit(struct symbol_server *server);
 
 /* For struct file_server. The context is a struct symbol_server. */
 char *symbol_server_fetch(void *context, const struct cdacq_need *need, bool cached);
-void symbol_server_refuse(void *context, const struct cdacq_need *need, const char *path, const char *why);
+bool symbol_server_refuse(void *context, const struct cdacq_need *need, const char *path, const char *why);
 
 #endif

@@ -152,6 +152,23 @@ class SymbolServer(unittest.TestCase):
             module, _ = self.info(empty.url, "--symbol-server", server.url)
             self.assertTrue(module["verified"])
 
+    def test_server_after_a_wrong_file(self):
+        """The servers after one whose file is refused are asked, each of them once."""
+        wrong = found(b"MZ, or something like that")
+        with serving(wrong) as first, serving(wrong) as second, serving(found(self.file)) as third:
+            module, told = self.info(first.url, "--symbol-server", second.url, "--symbol-server", third.url)
+            self.assertTrue(module["verified"])
+            self.assertEqual(self.cached(), {PATH[1:]: self.file})
+            for server in (first, second, third):
+                self.assertEqual(server.asked.count("/symbols" + PATH), 1)
+            for server in (first, second):
+                self.assertRegex(told, f"(?m)^cdacq: {server.url}{PATH}: .*is not the file that was mapped")
+        shutil.rmtree(self.cache)
+        with serving(wrong) as first, serving(wrong) as second:
+            module, _ = self.info(first.url, "--symbol-server", second.url)
+            self.assertIsNone(module["local_path"])
+            self.assertEqual(self.cached(), {})
+
     def test_wrong_file(self):
         wrong = bytearray(self.file)
         struct.pack_into("<I", wrong, struct.unpack_from("<I", wrong, 0x3c)[0] + 8, 1)  # the time stamp

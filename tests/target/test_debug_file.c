@@ -282,7 +282,7 @@ END_TEST
 
 static struct {
     char key[200];
-    int asked, refused;
+    int asked, refused, left; /* left: servers to ask after the one that is refused */
     bool cached;
 } server;
 
@@ -296,13 +296,14 @@ static char *serve(void *context, const struct cdacq_need *need, bool cached)
     return strdup(test_path("served"));
 }
 
-static void refuse(void *context, const struct cdacq_need *need, const char *path, const char *why)
+static bool refuse(void *context, const struct cdacq_need *need, const char *path, const char *why)
 {
     ck_assert_ptr_null(context);
     ck_assert_str_eq(need->symbol_key, server.key);
     ck_assert_str_eq(path, test_path("served"));
     ck_assert_str_eq(why, "it has another build-id, or no symbols");
     server.refused++;
+    return server.left-- > 0;
 }
 
 /* Its keys have 20 bytes. A file that is not accepted is refused, and one that is not there, too. */
@@ -323,6 +324,12 @@ START_TEST(found_on_a_symbol_server)
     check_none();
     ck_assert_int_eq(server.refused, 2);
     ck_assert(server.cached);
+    server.asked = 2;
+    server.left = 5; /* all of them have the wrong file */
+    check_none();
+    ck_assert_int_eq(server.asked, 8);
+    ck_assert_int_eq(server.refused, 8);
+    server.asked = 3;
     searched.build_id_size = 0;
     check_none();
     ck_assert_int_eq(server.asked, 3);
