@@ -11,6 +11,9 @@
 
 #include "util/error.h"
 #include "util/file.h"
+#include "util/proc_file.h"
+
+enum { STATUS_SIZE = 4096, PROCESSES_MAX = 1 << 16 };
 
 const char *proc_status_value(const char *status, const char *key)
 {
@@ -27,6 +30,42 @@ int proc_status_inner_id(const char *status)
     while (end > ids && isdigit((unsigned char)end[-1]))
         end--;
     return (int)strtol(end, NULL, 10);
+}
+
+static int read_inner_id(int pid)
+{
+    char path[64], status[STATUS_SIZE];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    return file_read_text(AT_FDCWD, path, status, sizeof status) ? proc_status_inner_id(status) : 0;
+}
+
+/* The name of the pid namespace of a process. */
+static bool read_namespace(int pid, char *ret, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
+    ssize_t length = readlink(path, ret, size - 1);
+    if (length <= 0)
+        return false;
+    ret[length] = '\0';
+    return true;
+}
+
+int proc_outer_id(int pid, int inner)
+{
+    char space[64], other[64];
+    size_t count = 0;
+    int found = 0, own = read_inner_id(pid);
+    if (own == pid) /* it is in the reader's namespace, or nothing tells it from one that is */
+        return inner;
+    if (!own || inner <= 0 || !read_namespace(pid, space, sizeof space))
+        return 0;
+    CLEANUP_FREE int *pids = proc_list_processes(&count);
+    for (size_t i = 0; pids && i < count && i < PROCESSES_MAX && !found; i++)
+        if (read_inner_id(pids[i]) == inner && read_namespace(pids[i], other, sizeof other) &&
+            strcmp(space, other) == 0)
+            found = pids[i];
+    return found;
 }
 
 bool proc_status_is_stopped(const char *status)

@@ -18,6 +18,12 @@ const char *proc_status_value(const char *status, const char *key);
  */
 int proc_status_inner_id(const char *status);
 
+/*
+ * The id, in the reader's pid namespace, of a process that the process `pid` knows by the id `inner`. 0: not known, as
+ * where there is no such process any more. Takes no more than 65,536 processes into account.
+ */
+int proc_outer_id(int pid, int inner);
+
 /* Whether a signal such as SIGSTOP has stopped the process. Of one that a debugger holds, nothing is known: false. */
 bool proc_status_is_stopped(const char *status);
 

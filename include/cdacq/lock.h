@@ -152,7 +152,10 @@ struct cdacq_wait {
      */
     bool has_pending_continuation;
     bool is_cycle; /* the last of `tasks` awaits one of those before it: none of them can complete */
-    int process;   /* of CDACQ_WAIT_PROCESS: the pid, in the pid namespace of the target; 0: not known */
+    /*
+     * Of CDACQ_WAIT_PROCESS: the pid, in the caller's pid namespace; of a core, as the process knew it. 0: not known.
+     */
+    int process;
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "src/lookup/opened_session.h"
 #include "src/stacks/stack_async.h"
 #include "target/core.h"
+#include "target/proc_status.h"
 #include "target/system_call.h"
 #include "target/threads.h"
 #include "util/sized.h"
@@ -181,6 +182,10 @@ static const struct cdacq_system_call *describe_call(struct cdacq_session *sessi
     reader_begin(&session->resolver.reader, FUEL_LOOKUP);
     if (!system_call_describe(&session->resolver.reader, thread, &ret->call))
         return NULL;
+    if (target->kind == CDACQ_TARGET_PROCESS && ret->call.child && files->left) {
+        files->left--;
+        ret->call.child = proc_outer_id(target->pid, ret->call.child);
+    }
     if (target->kind == CDACQ_TARGET_PROCESS && ret->call.descriptor >= 0 && files->left) {
         files->left--;
         (void)system_call_find_file(&files->net, ret->call.descriptor, &ret->file);

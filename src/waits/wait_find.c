@@ -9,6 +9,7 @@
 #include "contracts/thread.h"
 #include "contracts/threading/managed_lock.h"
 #include "src/waits/wait_graph.h"
+#include "target/proc_status.h"
 
 #define EVENT_IS_SET UINT32_C(0x80000000) /* of ManualResetEventSlim.m_combinedState */
 
@@ -224,7 +225,9 @@ static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *b
     if (has_role(current, WAIT_ROLE_SLEEP))
         return wait_for_runtime(CDACQ_WAIT_SLEEP, wait);
     if (has_role(current, WAIT_ROLE_PROCESS) && is_waiting) {
-        wait->process = current->process;
+        const struct target *target = graph->resolver->target->memory;
+        bool is_live = target->kind == CDACQ_TARGET_PROCESS && current->process;
+        wait->process = is_live ? proc_outer_id(target->pid, current->process) : current->process;
         return wait_for_runtime(CDACQ_WAIT_PROCESS, wait);
     }
     if (has_role(current, WAIT_ROLE_JOIN))

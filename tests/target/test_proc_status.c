@@ -2,8 +2,13 @@
  * test_proc_status.c: why a process must not be read: for each setting of the kernel, and of real processes.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +18,7 @@
 #include "target/proc_status.h"
 #include "tests/support/check_main.h"
 #include "util/base.h"
+#include "util/file.h"
 
 START_TEST(each_refusal_says_what_to_do)
 {
@@ -86,6 +92,47 @@ START_TEST(errors_are_worded)
 }
 END_TEST
 
+/* Waits without end, as a process of which nothing else is asked. */
+static void rest(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;)
+        pause();
+}
+
+/* A process begins a pid namespace, in which it is 1 and its child 2. That child has other ids outside. */
+START_TEST(ids_of_another_namespace)
+{
+    int ready[2];
+    char byte, text[4096], path[64];
+    ck_assert_int_eq(proc_outer_id(getpid(), 4194999), 4194999); /* one namespace has one id */
+    ck_assert_int_eq(pipe(ready), 0);
+    if (unshare(CLONE_NEWPID) < 0)
+        return; /* not permitted */
+    pid_t inner = fork();
+    ck_assert_int_ge(inner, 0);
+    if (!inner) {
+        if (fork() == 0) {
+            (void)!write(ready[1], "", 1);
+            rest();
+        }
+        rest();
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_int_eq(proc_outer_id(inner, 1), inner);
+    int child = proc_outer_id(inner, 2);
+    ck_assert_int_gt(child, 2);
+    snprintf(path, sizeof path, "/proc/%d/status", child);
+    ck_assert_uint_gt(file_read_text(AT_FDCWD, path, text, sizeof text), 0);
+    ck_assert_int_eq(atoi(proc_status_value(text, "PPid")), inner);
+    ck_assert_int_eq(proc_outer_id(inner, 3), 0);
+    ck_assert_int_eq(proc_outer_id(inner, 0), 0);
+    kill(inner, SIGKILL);
+    ck_assert_int_eq(waitpid(inner, NULL, 0), inner);
+    ck_assert_int_eq(proc_outer_id(inner, 2), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("proc_status");
@@ -93,6 +140,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, each_refusal_says_what_to_do);
     tcase_add_test(tcase, rights_of_this_process);
     tcase_add_test(tcase, errors_are_worded);
+    tcase_add_test(tcase, ids_of_another_namespace);
     suite_add_tcase(suite, tcase);
     return suite;
 }
