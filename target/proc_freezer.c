@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/control_group.h"
 #include "util/file.h"
 #include "util/proc_file.h"
 
@@ -24,49 +25,28 @@ static bool has_line(const char *folder, const char *path, int length, const cha
     return false;
 }
 
-/* Whether a list of controllers, separated by commas, has the freezer. */
-static bool has_freezer(const char *controllers, size_t length)
+static bool is_held_by(const struct control_group *group, const char *folder)
 {
-    static const char name[] = "freezer";
-    for (size_t i = 0, n; i < length; i += n + 1) {
-        n = strcspn(controllers + i, ",:");
-        if (n == sizeof name - 1 && memcmp(controllers + i, name, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* A line of /proc/PID/cgroup: "0::/a.slice" of version 2, "6:freezer:/a" of version 1. */
-static bool is_held_by(const char *line, size_t length, const char *folder)
-{
-    const char *controllers = memchr(line, ':', length);
-    const char *path = controllers ? memchr(controllers + 1, ':', length - (size_t)(controllers + 1 - line)) : NULL;
     char below[PATH_MAX];
-    if (!path || path[1] != '/')
+    int length = (int)group->path_length;
+    if (control_group_has(group->controllers, group->controllers_length, "freezer") &&
+        snprintf(below, sizeof below, "%s/freezer", folder) < (int)sizeof below)
+        return has_line(below, group->path, length, "freezer.state", "FROZEN");
+    if (group->controllers_length) /* of version 1, of which only the freezer freezes */
         return false;
-    controllers++;
-    path++;
-    int path_length = (int)(line + length - path);
-    bool version_1 = has_freezer(controllers, (size_t)(path - 1 - controllers));
-    if (version_1 && snprintf(below, sizeof below, "%s/freezer", folder) < (int)sizeof below)
-        return has_line(below, path, path_length, "freezer.state", "FROZEN");
-    if (controllers[0] != ':')
-        return false;
-    if (has_line(folder, path, path_length, "cgroup.events", "frozen 1"))
+    if (has_line(folder, group->path, length, "cgroup.events", "frozen 1"))
         return true;
     /* beside the hierarchies of version 1 */
     return snprintf(below, sizeof below, "%s/unified", folder) < (int)sizeof below &&
-           has_line(below, path, path_length, "cgroup.events", "frozen 1");
+           has_line(below, group->path, length, "cgroup.events", "frozen 1");
 }
 
 bool proc_freezer_holds(const char *groups, const char *folder)
 {
-    for (const char *line = groups; *line;) {
-        size_t length = strcspn(line, "\n");
-        if (is_held_by(line, length, folder))
+    struct control_group group;
+    for (const char *at = groups; *at;)
+        if (control_group_next(&at, &group) && is_held_by(&group, folder))
             return true;
-        line += length + (line[length] == '\n');
-    }
     return false;
 }
 

@@ -57,6 +57,7 @@ MAY_OPEN = {
     "target/proc_status.c": {"file_read_text"},
     "target/thread_holder.c": {"file_read_text"},
     "target/proc_freezer.c": {"file_read_text"},  # /sys/fs/cgroup
+    "target/control_group.c": {"file_read_text"},
     "src/api/thread_times.c": {"file_read_text"},
     # The folder of fetched files, and what is in it by escaped names.
     "src/files/symbol_server.c": {"open", "openat", "lstat", "fstatat", "realpath"},

@@ -300,17 +300,34 @@ static void read_heaps(struct reader *reader, const struct heaps_place *place, s
     }
 }
 
+static void read_place(struct reader *reader, struct gc *gc, struct heaps_place *ret)
+{
+    if (reader->layout->global_present[G_GcDacVars] && reader->layout->globals[G_GcDacVars])
+        read_dac_vars(reader, gc, ret);
+    else
+        read_published(reader, gc, ret);
+    gc->is_server = ret->is_server;
+    gc->is_under_way = !reader_failed(reader) && ret->invalid_count && read_u32(reader, ret->invalid_count) != 0;
+}
+
+bool gc_read_state(struct reader *reader, bool *ret_under_way, bool *ret_is_server)
+{
+    struct gc gc = {0};
+    struct heaps_place place = {0};
+    read_place(reader, &gc, &place);
+    if (reader_failed(reader))
+        return false;
+    *ret_under_way = gc.is_under_way;
+    *ret_is_server = gc.is_server;
+    return true;
+}
+
 bool gc_read(struct reader *reader, struct gc *ret)
 {
     struct gc gc = {0};
     struct heaps_place place = {0};
-    if (reader->layout->global_present[G_GcDacVars] && reader->layout->globals[G_GcDacVars])
-        read_dac_vars(reader, &gc, &place);
-    else
-        read_published(reader, &gc, &place);
-    gc.is_server = place.is_server;
+    read_place(reader, &gc, &place);
     gc.has_regions = gc.generation.allocation_start == GC_NO_FIELD;
-    gc.is_under_way = !reader_failed(reader) && place.invalid_count && read_u32(reader, place.invalid_count) != 0;
     if (!reader_failed(reader))
         read_heaps(reader, &place, &gc);
     if (reader_failed(reader)) {

@@ -66,6 +66,12 @@ struct gc {
 bool gc_read(struct reader *reader, struct gc *ret);
 void gc_deinit(struct gc *gc);
 
+/*
+ * Whether the structures of the GC are inconsistent at this moment, and whether it is the server collector, without the
+ * heaps. False, and the reader fails, as above.
+ */
+bool gc_read_state(struct reader *reader, bool *ret_under_way, bool *ret_is_server);
+
 /* The address of a Generation; `number` is below GC_GENERATION_MAX. */
 static inline uint64_t gc_generation(const struct gc *gc, const struct gc_heap *heap, unsigned number)
 {

@@ -1,6 +1,6 @@
 /*
- * cdacq/processes.h: finds the .NET processes of this machine, and reads how busy the threads of a process are. The
- * calls need no target, keep no state, and may be used by several threads at once.
+ * cdacq/processes.h: finds the .NET processes of this machine, and reads how busy the threads of a process are and what
+ * limits them. The calls need no target, keep no state, and may be used by several threads at once.
  */
 #ifndef CDACQ_PROCESSES_H
 #define CDACQ_PROCESSES_H
@@ -52,17 +52,41 @@ struct cdacq_thread_time {
     uint64_t processor_time; /* nanoseconds since it began, in the program and in the kernel */
     uint64_t delay;          /* nanoseconds for which it was ready to run and no processor was free; 0: not known */
     uint64_t runs;           /* how often it was given a processor; 0: not known */
+    bool ready;              /* at that moment, it ran, or was ready to run */
 };
 
 /*
  * Calls `visit` for each thread of a process, in the order of /proc. Two calls show which threads were busy between
  * them. Reads /proc only, and neither opens nor stops the process. The time of a running thread is as old as the last
- * tick of the kernel's clock, usually 1 to 10 ms. Threads that begin or end meanwhile may be missing. CDACQ_STOPPED:
- * `visit` returned non-zero. Fails with ARGUMENT, or with IO if there is no such process. Source: proc(5).
+ * tick of the kernel's clock, usually 1 to 10 ms, and the delay of one that waits for a processor as old as its last
+ * run. Threads that begin or end meanwhile may be missing. CDACQ_STOPPED: `visit` returned non-zero. Fails with
+ * ARGUMENT, or with IO if there is no such process. Source: proc(5).
  */
 CDACQ_API enum cdacq_status cdacq_visit_thread_times(int pid,
                                                      int (*visit)(const struct cdacq_thread_time *time, void *context),
                                                      void *context, struct cdacq_error *err);
+
+/*
+ * The limit on the processor time of a process: the lowest that one of its control groups sets. Times are in
+ * nanoseconds. The library sets `size` and, of a newer caller, the further fields to 0.
+ */
+struct cdacq_processor_limit {
+    size_t size;
+    uint64_t quota;             /* the group may use so much in each period; 0: there is no limit, or it is not known */
+    uint64_t period;            /* 0: likewise */
+    uint64_t periods;           /* in which the group wanted to run, since it was made */
+    uint64_t throttled_periods; /* of these, those in which it had used its quota, and was held back */
+    uint64_t throttled_time;    /* for which it was held back, the sum of all processors */
+};
+
+/*
+ * Reads the limit of a process. Set `size` before the call. Two calls show whether the group was held back between
+ * them. Reads /proc and the mounted control groups, of version 1 or 2, as the caller's mount namespace has them. Fails
+ * with ARGUMENT, or with IO if there is no such process. Source: cgroups(7); Linux Documentation/admin-guide/
+ * cgroup-v2.rst, scheduler/sched-bwc.rst.
+ */
+CDACQ_API enum cdacq_status cdacq_get_processor_limit(int pid, struct cdacq_processor_limit *ret,
+                                                      struct cdacq_error *err);
 
 CDACQ_END_DECLS
 

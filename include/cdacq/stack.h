@@ -62,7 +62,11 @@ struct cdacq_system_call {
     unsigned number;  /* the kernel's, on x86-64 */
     const char *name; /* "recvmsg"; NULL: not known */
     int descriptor;   /* that it uses; -1: none, or not known */
-    int child;        /* of CDACQ_CALL_CHILD: the process, in the thread's pid namespace; 0: any, or not known */
+    /*
+     * Of CDACQ_CALL_CHILD: the process, in the caller's pid namespace; of a core, as the thread knew it. 0: any, or not
+     * known.
+     */
+    int child;
     /* Of a running process: */
     const char *file;  /* what the descriptor leads to: a path, or the kernel's "pipe:[123]"; NULL: not known */
     const char *local; /* of a socket: its own address, "127.0.0.1:80" or a path; NULL: not known */
@@ -86,7 +90,7 @@ struct cdacq_thread {
     enum cdacq_thread_mode mode;
     /*
      * The runtime has suspended the other threads of managed code for this one, or is about to, as for a garbage
-     * collection. False also if that is not known, as on .NET 8, or with the server collector.
+     * collection. False also if that is not known, as with the server collector.
      */
     bool suspends_others;
     /*
@@ -108,6 +112,37 @@ struct cdacq_thread {
 CDACQ_API enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
                                                         int (*visit)(const struct cdacq_thread *thread, void *context),
                                                         void *context, struct cdacq_error *err);
+
+/*
+ * What the runtime does at one moment, in numbers that cost little to read: many calls in a second show for which part
+ * of it garbage was collected, and whether exceptions are thrown. The library sets all fields but `size`.
+ */
+struct cdacq_activity {
+    size_t size;
+    /*
+     * The threads of managed code are suspended, or are about to be, as for a garbage collection. With
+     * `suspension_partly`, only the part of a collection that moves or frees objects counts: the server collector tells
+     * no more. False also if nothing is known.
+     */
+    bool suspended, suspension_partly;
+    bool suspension_known;
+    uint32_t thread_count; /* the runtime's Threads that were looked at, at most 4,096 */
+    uint32_t throwing;     /* of these, those that throw an exception or handle one */
+    /*
+     * Of these, those whose last exception is another one than at the call before on this session. At least so many
+     * exceptions were thrown since; a collection that moves an exception adds one. 0 at the first call.
+     */
+    uint32_t thrown;
+};
+
+/*
+ * Reads what the runtime does, of one that runs or is stopped, without stopping it. Of a process that runs, a number
+ * can be wrong by what changes while it is read. Of several runtimes, it is that of the session. Fails with CONTRACT if
+ * the runtime publishes no Thread contract that this build reads, and with the statuses of cdacq/error.h for what
+ * cannot be read. Source: dotnet/runtime docs/design/datacontracts/Thread.md and GC.md.
+ */
+CDACQ_API enum cdacq_status cdacq_session_get_activity(struct cdacq_session *session, struct cdacq_activity *ret,
+                                                       struct cdacq_error *err);
 
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
 

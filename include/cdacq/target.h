@@ -166,6 +166,13 @@ struct cdacq_options {
      * with fetching_context, under the rules of find_file.
      */
     void (*fetch_failed)(const struct cdacq_need *file, const char *url, bool absent, const char *why, void *context);
+    /*
+     * live, with CDACQ_OPEN_STOP and without CDACQ_OPEN_RECORD: called once when all else is open, before the process
+     * is stopped, so that the caller can watch it run for a time. `target` is one of a process that runs, which may be
+     * stopped and resumed within the call; sessions of it must be destroyed before the call returns.
+     */
+    void (*before_stop)(struct cdacq_target *target, void *context);
+    void *before_stop_context;
 };
 
 #define CDACQ_BOUND_BY_SIZE UINT64_MAX

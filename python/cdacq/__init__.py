@@ -22,16 +22,17 @@ from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
 from .errors import ClosedError, Error
 from .jitdump import Jitdump, JitdumpRecord
-from .records import (CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, Delegate, DescriptorItem, End, ExceptionClause,
+from .records import (Activity, CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, Delegate, DescriptorItem, End, ExceptionClause,
                       ExceptionFrame, Field, GCInfo, Heap, HeapRoot, HeapSegment, Item, JitdumpDebugInfo, JitdumpEntry,
                       JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
-                      MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, RegionInfo,
+                      MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
                       Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool,
                       Value, Variable, Verification, Wait, Waits, Written)
 from .target import (
-    Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, open, processes, stress_facilities, thread_times)
+    Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, open, processes, processor_limit,
+    stress_facilities, thread_times)
 
 
 def version() -> str:
@@ -41,7 +42,7 @@ def version() -> str:
 
 
 __all__ = [
-    "Answer", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind",
+    "Activity", "Answer", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind",
     "CodeRange", "Comparison", "ContractInfo", "CoreFilter", "DebugInfo", "Delegate", "DescriptorItem",
     "DescriptorItemKind", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame",
     "ExceptionObject", "Field", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "Generation",
@@ -49,9 +50,9 @@ __all__ = [
     "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
     "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions",
     "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
-    "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "RegionInfo",
+    "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
     "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
     "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
-    "find_perf_map", "open", "processes", "records", "stress_facilities", "thread_times", "version",
+    "find_perf_map", "open", "processes", "processor_limit", "records", "stress_facilities", "thread_times", "version",
 ]

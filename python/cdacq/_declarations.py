@@ -6,25 +6,26 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_bool, c_char, c_char
                     c_uint, c_uint16, c_uint32, c_uint64, c_void_p)
 from typing import Any
 
-__all__ = ["Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind",
-           "CodeHeapInfo", "CodeHeapType", "CodeKind", "CodeRangeInfo", "Comparison", "CompleteCore", "CompleteFlags",
-           "Contents", "ContractInfo", "CoreFilter", "Deadlock", "Delegate", "DescribeNeed", "DescriptorItem",
-           "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE", "ElfFlags", "End", "EndKind", "Error",
-           "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_", "FUNCTIONS", "FailedTask", "FetchFailed",
-           "Fetching", "Field", "FindFile", "Frame", "FrameKind", "FrameSource", "FramesFlags", "FuncletKind",
-           "Generation", "HandleKind", "HeapInfo", "HeapObject", "HeapRoot", "HeapSegment", "HeapString", "HeapVisitor",
-           "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags",
-           "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
-           "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque",
-           "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo",
-           "JitdumpWriteFlags", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryInfo", "MemoryThread",
-           "Method", "ModuleInfo", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object",
-           "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "Progress", "Read", "Reference",
-           "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status",
-           "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall", "Take", "TargetInfo", "TargetKind",
-           "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value",
-           "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags",
-           "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
+__all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOUND_BY_SIZE", "BeforeStop", "Block",
+           "CallKind", "ClauseKind", "CodeHeapInfo", "CodeHeapType", "CodeKind", "CodeRangeInfo", "Comparison",
+           "CompleteCore", "CompleteFlags", "Contents", "ContractInfo", "CoreFilter", "Deadlock", "Delegate",
+           "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE", "ElfFlags", "End",
+           "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_", "FUNCTIONS",
+           "FailedTask", "FetchFailed", "Fetching", "Field", "FindFile", "Frame", "FrameKind", "FrameSource",
+           "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapInfo", "HeapObject", "HeapRoot",
+           "HeapSegment", "HeapString", "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType",
+           "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
+           "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange",
+           "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque", "JitdumpSamplyDebugInfo2",
+           "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo", "JitdumpWriteFlags", "Lock", "LockKind",
+           "MappedFile", "Mapping", "Memory", "MemoryInfo", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need",
+           "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags", "Options", "PdbInfo", "Problem",
+           "Process", "ProcessInfo", "ProcessorLimit", "Progress", "Read", "Reference", "Registers", "RootKind",
+           "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw",
+           "StressLog", "StressMessage", "SystemCall", "Take", "TargetInfo", "TargetKind", "Task", "Thread",
+           "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable",
+           "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "Visited", "Visitor",
+           "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -41,6 +42,7 @@ DescribeNeed = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p)
 Progress = CFUNCTYPE(None, c_uint64, c_uint64, c_void_p)
 Fetching = CFUNCTYPE(None, c_void_p, c_uint64, c_uint64, c_void_p)
 FetchFailed = CFUNCTYPE(None, c_void_p, c_void_p, c_bool, c_void_p, c_void_p)
+BeforeStop = CFUNCTYPE(None, c_void_p, c_void_p)
 SpanAt = CFUNCTYPE(c_bool, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_void_p), c_void_p)
 Read = CFUNCTYPE(c_size_t, c_uint64, c_void_p, c_size_t, c_void_p)
 Visit = CFUNCTYPE(c_int, c_uint64, c_void_p)
@@ -1186,6 +1188,18 @@ class ThreadTime(Structure):
         ("processor_time", c_uint64),
         ("delay", c_uint64),
         ("runs", c_uint64),
+        ("ready", c_bool),
+    ]
+
+
+class ProcessorLimit(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("quota", c_uint64),
+        ("period", c_uint64),
+        ("periods", c_uint64),
+        ("throttled_periods", c_uint64),
+        ("throttled_time", c_uint64),
     ]
 
 
@@ -1271,6 +1285,18 @@ class Thread(Structure):
         ("suspends_others", c_bool),
         ("delays_suspension", c_bool),
         ("call", POINTER(SystemCall)),
+    ]
+
+
+class Activity(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("suspended", c_bool),
+        ("suspension_partly", c_bool),
+        ("suspension_known", c_bool),
+        ("thread_count", c_uint32),
+        ("throwing", c_uint32),
+        ("thrown", c_uint32),
     ]
 
 
@@ -1368,6 +1394,8 @@ class Options(Structure):
         ("symbol_server_count", c_size_t),
         ("symbol_cache", c_char_p),
         ("fetch_failed", FetchFailed),
+        ("before_stop", BeforeStop),
+        ("before_stop_context", c_void_p),
     ]
 
 
@@ -1662,6 +1690,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_verification": Verification,
     "cdacq_process": Process,
     "cdacq_thread_time": ThreadTime,
+    "cdacq_processor_limit": ProcessorLimit,
     "cdacq_method": Method,
     "cdacq_code_range_info": CodeRangeInfo,
     "cdacq_source": Source,
@@ -1669,6 +1698,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_registers": Registers,
     "cdacq_system_call": SystemCall,
     "cdacq_thread": Thread,
+    "cdacq_activity": Activity,
     "cdacq_frame": Frame,
     "cdacq_stress_log": StressLog,
     "cdacq_stress_message": StressMessage,
@@ -1798,6 +1828,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_visit_processes": (c_int, Visitor, c_void_p, POINTER(Error)),
     "cdacq_visit_process": (c_int, c_int, Visitor, c_void_p, POINTER(Error)),
     "cdacq_visit_thread_times": (c_int, c_int, Visitor, c_void_p, POINTER(Error)),
+    "cdacq_get_processor_limit": (c_int, c_int, POINTER(ProcessorLimit), POINTER(Error)),
     "cdacq_session_create": (c_int, c_void_p, POINTER(c_void_p), POINTER(Error)),
     "cdacq_session_destroy": (None, c_void_p),
     "cdacq_session_of_runtime": (c_void_p, c_void_p, c_uint),
@@ -1812,6 +1843,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_source_at": (c_int, c_void_p, c_uint64, POINTER(Source), POINTER(Error)),
     "cdacq_session_visit_pdbs": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_session_visit_threads": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
+    "cdacq_session_get_activity": (c_int, c_void_p, POINTER(Activity), POINTER(Error)),
     "cdacq_session_visit_frames": (c_int, c_void_p, POINTER(Thread), POINTER(Registers), c_uint, Visitor, c_void_p,
         POINTER(Error)),
     "cdacq_session_get_stress_log": (c_int, c_void_p, POINTER(StressLog), POINTER(Error)),

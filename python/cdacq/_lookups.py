@@ -35,6 +35,7 @@ _heap_root = _decode.decoder(_abi.HeapRoot, records.HeapRoot)
 _task = _decode.decoder(_abi.Task, records.Task)
 _system_call = _decode.decoder(_abi.SystemCall, records.SystemCall)
 _end = _decode.decoder(_abi.End, records.End)
+_activity = _decode.decoder(_abi.Activity, records.Activity)
 _written = _decode.decoder(_abi.Written, records.Written)
 
 
@@ -549,6 +550,14 @@ class Lookups:
         with self._inside() as handle, self._pending.collecting():
             call(name, handle, *arguments, _abi.Write(self._pending.guard(write, 1)), None, ctypes.byref(flaws))
         return b"".join(parts).decode("utf-8", "surrogateescape"), ExceptionFlaw(flaws.value)
+
+    def activity(self) -> records.Activity:
+        """What the runtime does at this moment: many calls in a second show whether it collects garbage all the time."""
+        found = _sized(_abi.Activity)
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_get_activity", handle, ctypes.byref(found))
+            made: records.Activity = _activity(found)
+            return made
 
     def end(self) -> records.End:
         """How the runtime ended the process."""

@@ -113,6 +113,35 @@ class ThreadTime(NamedTuple):
     """Nanoseconds for which it was ready to run and no processor was free; 0: not known."""
     runs: int
     """How often it was given a processor; 0: not known."""
+    ready: bool
+    """At that moment, it ran, or was ready to run."""
+
+
+class ProcessorLimit(NamedTuple):
+    """The limit on the processor time of a process: `struct cdacq_processor_limit`. Times are in nanoseconds."""
+    quota: int
+    """What its control group may use in each period; 0: there is no limit, or it is not known."""
+    period: int
+    periods: int
+    """In which the group wanted to run, since it was made."""
+    throttled_periods: int
+    """Of these, those in which it had used its quota, and was held back."""
+    throttled_time: int
+    """For which it was held back, the sum of all processors."""
+
+
+class Activity(NamedTuple):
+    """What the runtime does at one moment: `struct cdacq_activity`."""
+    suspended: bool
+    """The threads of managed code are suspended, or are about to be, as for a garbage collection."""
+    suspension_partly: bool
+    """Only the part of a collection that moves or frees objects counts."""
+    suspension_known: bool
+    thread_count: int
+    throwing: int
+    """Threads that throw an exception or handle one."""
+    thrown: int
+    """Threads whose last exception is another one than at the call before."""
 
 
 class RuntimeInfo(NamedTuple):
@@ -582,7 +611,7 @@ class SystemCall(NamedTuple):
     descriptor: int
     """That it uses; -1: none, or not known."""
     child: int
-    """The process that it waits for; 0: any, or not known."""
+    """The process that it waits for, by its pid here; of a core, as the thread knew it. 0: any, or not known."""
     file: str | None
     """Of a running process: what the descriptor leads to."""
     local: str | None

@@ -22,6 +22,7 @@ _stops = _decode.decoder(_abi.Stops, records.Stops)
 _process_info = _decode.decoder(_abi.ProcessInfo, records.ProcessInfo)
 _runtime = _decode.decoder(_abi.RuntimeInfo, records.RuntimeInfo)
 _process = _decode.decoder(_abi.Process, records.Process)
+_processor_limit = _decode.decoder(_abi.ProcessorLimit, records.ProcessorLimit)
 _thread_time = _decode.decoder(_abi.ThreadTime, records.ThreadTime)
 _contract = _decode.decoder(_abi.ContractInfo, records.ContractInfo)
 _module = _decode.decoder(_abi.ModuleInfo, records.ModuleInfo)
@@ -667,11 +668,19 @@ def thread_times(pid: int) -> Listing[records.ThreadTime]:
                  pending=Pending())
 
 
+def processor_limit(pid: int) -> records.ProcessorLimit:
+    """The limit on the processor time of a process: two calls show whether it was held back between them."""
+    found = _sized(_abi.ProcessorLimit)
+    call("cdacq_get_processor_limit", _decode.process_id(pid), ctypes.byref(found))
+    made: records.ProcessorLimit = _processor_limit(found)
+    return made
+
+
 def stress_facilities(facilities: int) -> list[str]:
     """The names of the facilities of a message of the stress log, as "GC"."""
     facility_name = _abi.library().cdacq_stress_facility_name
     return [facility_name(bit).decode() for bit in range(32) if facilities >> bit & 1]
 
 
-__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes", "stress_facilities",
-           "thread_times"]
+__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes", "processor_limit",
+           "stress_facilities", "thread_times"]

@@ -71,6 +71,7 @@ static void destroy(struct cdacq_session *session)
     if (!session)
         return;
     session_forget_ending(session);
+    thrown_list_deinit(&session->thrown);
     resolver_deinit(&session->resolver);
     free(session);
 }

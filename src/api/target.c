@@ -519,6 +519,11 @@ static enum cdacq_status finish_open(struct opening *opening, enum cdacq_status 
     }
     bool stop = options->flags & CDACQ_OPEN_STOP && target->memory->ops->stop && target->memory->changes;
     struct cdacq_error error;
+    if (stop && options->before_stop) {
+        options->before_stop(target, options->before_stop_context);
+        cdacq_target_resume(target);
+        begin_anew(target);
+    }
     if (stop && target->memory->ops->stop(target->memory, true, &error) < 0) {
         if (err)
             *err = error;

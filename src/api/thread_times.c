@@ -1,6 +1,6 @@
 /*
- * thread_times.c: reads how much processor time each thread of a process has used. Source: proc(5); Linux
- * Documentation/scheduler/sched-stats.rst.
+ * thread_times.c: reads how much processor time each thread of a process has used, and the limit on that of all.
+ * Source: proc(5); Linux Documentation/scheduler/sched-stats.rst.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "cdacq.h"
+#include "target/control_group.h"
 #include "target/threads.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/proc_file.h"
+#include "util/sized.h"
 
 enum {
     FIELD_UTIME = 14, /* of /proc/PID/task/TID/stat, counted from 1 */
@@ -28,8 +30,11 @@ static bool read_thread_file(int task, const char *tid, const char *name, char *
     return file_read_text(task, path, ret, size) > 0;
 }
 
-/* Reads a time that is exact to a tick of the kernel's clock, usually 10 ms. Every kernel has it. */
-static bool read_ticks(int task, const char *tid, uint64_t *ret)
+/*
+ * Reads the state, and a time that is exact to a tick of the kernel's clock, usually 10 ms. Every kernel has both.
+ * False, and nothing is changed, if they cannot be read.
+ */
+static bool read_ticks(int task, const char *tid, struct cdacq_thread_time *ret)
 {
     char text[1024];
     unsigned long long user, kernel;
@@ -37,22 +42,25 @@ static bool read_ticks(int task, const char *tid, uint64_t *ret)
     if (ticks <= 0 || !read_thread_file(task, tid, "stat", text, sizeof text))
         return false;
     const char *at = strrchr(text, ')'); /* the name before it may hold any byte */
+    bool ready = at && strncmp(at, ") R", 3) == 0;
     for (int field = FIELD_STATE; at && field <= FIELD_UTIME; field++)
         at = strchr(at + 1, ' ');
     if (!at || sscanf(at, "%llu %llu", &user, &kernel) != 2)
         return false;
-    *ret = (uint64_t)(user + kernel) * (NS_PER_SECOND / (uint64_t)ticks);
+    ret->processor_time = (uint64_t)(user + kernel) * (NS_PER_SECOND / (uint64_t)ticks);
+    ret->ready = ready;
     return true;
 }
 
 /*
- * Reads the times in nanoseconds, or that of the processor in ticks if the kernel does not count these
+ * Reads the state, and the times in nanoseconds, or that of the processor in ticks if the kernel does not count these
  * (CONFIG_SCHED_INFO) and writes zeros.
  */
 static bool read_times(int task, const char *tid, struct cdacq_thread_time *ret)
 {
     char text[128];
     unsigned long long time = 0, delay = 0, runs = 0;
+    bool has_state = read_ticks(task, tid, ret);
     if (read_thread_file(task, tid, "schedstat", text, sizeof text) &&
         sscanf(text, "%llu %llu %llu", &time, &delay, &runs) == 3 && time) {
         ret->processor_time = time;
@@ -60,7 +68,7 @@ static bool read_times(int task, const char *tid, struct cdacq_thread_time *ret)
         ret->runs = runs;
         return true;
     }
-    return read_ticks(task, tid, &ret->processor_time);
+    return has_state;
 }
 
 enum cdacq_status cdacq_visit_thread_times(int pid, int (*visit)(const struct cdacq_thread_time *time, void *context),
@@ -85,4 +93,27 @@ enum cdacq_status cdacq_visit_thread_times(int pid, int (*visit)(const struct cd
     }
     closedir(threads);
     return status;
+}
+
+enum cdacq_status cdacq_get_processor_limit(int pid, struct cdacq_processor_limit *ret, struct cdacq_error *err)
+{
+    enum cdacq_status status = sized_check(ret, "struct cdacq_processor_limit", err);
+    struct cdacq_processor_limit found = {.size = sizeof found};
+    struct cpu_limit limit;
+    if (status < 0)
+        return status;
+    if (pid <= 0)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid);
+    CLEANUP_CLOSE int process = proc_file_open(pid, "stat");
+    if (process < 0)
+        return error_set(err, CDACQ_ERR_IO, 0, "process %d: /proc/%d/stat: %s", pid, pid, strerror(errno));
+    if (cpu_limit_read(pid, &limit)) {
+        found.quota = limit.quota;
+        found.period = limit.period;
+        found.periods = limit.periods;
+        found.throttled_periods = limit.throttled_periods;
+        found.throttled_time = limit.throttled_time;
+    }
+    sized_copy(ret, &found, sizeof found);
+    return CDACQ_OK;
 }

@@ -23,11 +23,20 @@ struct thread_visit {
     int tid; /* 0: none is visited */
 };
 
+/* The last exception of a Thread when cdacq_session_get_activity was called last. */
+struct thrown {
+    uint64_t thread, object; /* addresses */
+};
+
+DEFINE_VECTOR(thrown_list, struct thrown);
+
 struct cdacq_session {
     struct resolver resolver;
     struct session_group *group; /* NULL: its target has no group */
     struct thread_visit threads;
-    struct ending *ending; /* how the process ended, if that was asked */
+    struct ending *ending;     /* how the process ended, if that was asked */
+    struct thrown_list thrown; /* sorted by Thread */
+    bool has_thrown;           /* it was asked before */
 };
 
 /* Another session of the group, from *next on, which counts from 0. NULL: there are no more. */

@@ -831,6 +831,47 @@ START_TEST(a_process_that_is_opened_stopped_can_run_on)
 }
 END_TEST
 
+static unsigned watches;
+
+/* Looks at the process while it runs, and stops it for a moment. */
+static void watch(struct cdacq_target *running, void *context)
+{
+    struct cdacq_method method = {.size = sizeof method};
+    struct cdacq_session *own = mock_session(running);
+    ck_assert_ptr_eq(context, &watches);
+    ck_assert(resolver_is_running(&own->resolver));
+    ck_assert_int_eq(cdacq_session_method_at(own, jitted()->begin, &method, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_stop(running, &error), CDACQ_OK);
+    watches++;
+    cdacq_session_destroy(own); /* the library lets the process run on before it stops it again */
+}
+
+/* The caller watches the process before it is stopped; what is opened is then one that does not change. */
+START_TEST(a_process_is_watched_before_it_is_stopped)
+{
+    struct cdacq_options options = {.size = sizeof options, .before_stop = watch, .before_stop_context = &watches};
+    struct cdacq_method method = {.size = sizeof method};
+    if (!open_process())
+        return;
+    int pid = target->memory->pid;
+    for (unsigned stopped = 0; stopped < 2; stopped++) {
+        cdacq_session_destroy(session);
+        cdacq_target_close(target);
+        session = NULL;
+        target = NULL;
+        options.flags = stopped ? CDACQ_OPEN_STOP : 0;
+        ck_assert_int_eq(cdacq_target_open_pid(pid, &options, &target, &error), CDACQ_OK);
+        session = mock_session(target);
+        ck_assert_uint_eq(watches, stopped);
+        ck_assert_int_eq(resolver_is_running(&session->resolver), !stopped);
+    }
+    ck_assert_int_eq(state_of_process(), 't');
+    ck_assert_int_eq(cdacq_session_method_at(session, jitted()->begin, &method, &error), CDACQ_OK);
+    cdacq_target_resume(target);
+    ck_assert_uint_eq(stops(), 2);
+}
+END_TEST
+
 START_TEST(only_a_process_can_be_stopped)
 {
     sample = sample_build(X64, 1, 1, true);
@@ -915,6 +956,7 @@ static Suite *suite(void)
     } else {
         tcase_add_test(tcase, a_process_is_stopped_for_as_long_as_it_is_asked);
         tcase_add_test(tcase, a_process_that_is_opened_stopped_can_run_on);
+        tcase_add_test(tcase, a_process_is_watched_before_it_is_stopped);
         tcase_add_test(tcase, the_tool_stops_it_for_each_batch);
     }
     return suite;

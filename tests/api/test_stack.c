@@ -796,6 +796,18 @@ START_TEST(a_thread_that_suspends)
     ck_assert_int_eq(kept[0].suspends_others, _i == 1);
     ck_assert_int_eq(kept[0].delays_suspension, _i == 3);
     ck_assert(!kept[1].suspends_others && !kept[1].delays_suspension);
+    struct cdacq_activity activity = {.size = sizeof activity};
+    for (int call = 0; call < 2; call++) {
+        ck_assert_int_eq(cdacq_session_get_activity(session, &activity, &error), CDACQ_OK);
+        ck_assert_int_eq(activity.suspension_known, _i != 0);
+        ck_assert(!activity.suspension_partly);
+        ck_assert_int_eq(activity.suspended, suspending[_i] != 0);
+        ck_assert_uint_ge(activity.thread_count, 1);
+        ck_assert_uint_eq(activity.throwing + activity.thrown, 0);
+    }
+    ck_assert_int_eq(cdacq_session_get_activity(NULL, &activity, &error), CDACQ_ERR_ARGUMENT);
+    activity.size = 0;
+    ck_assert_int_eq(cdacq_session_get_activity(session, &activity, &error), CDACQ_ERR_ARGUMENT);
 }
 END_TEST
 

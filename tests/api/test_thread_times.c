@@ -2,6 +2,7 @@
  * test_thread_times.c: the processor time of this process's own threads, compared with what the C library says of them.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -60,6 +61,7 @@ struct found {
     int tid;
     uint64_t time;
     unsigned threads;
+    bool ready;
 };
 
 static int take_time(const struct cdacq_thread_time *time, void *context)
@@ -67,8 +69,10 @@ static int take_time(const struct cdacq_thread_time *time, void *context)
     struct found *found = context;
     ck_assert_uint_eq(time->size, sizeof *time);
     found->threads++;
-    if (time->tid == found->tid)
+    if (time->tid == found->tid) {
         found->time = time->processor_time;
+        found->ready = time->ready;
+    }
     return 0;
 }
 
@@ -90,6 +94,11 @@ START_TEST(a_busy_thread_and_an_idle_one)
     ck_assert_uint_ge(of_busy.threads, 3);
     ck_assert_uint_ge(of_busy.time + TICK_NS, busy.used);
     ck_assert_uint_ge(of_busy.time, of_idle.time);
+    struct found own = {.tid = (int)syscall(SYS_gettid)};
+    ck_assert_int_eq(cdacq_visit_thread_times(getpid(), take_time, &own, &error), CDACQ_OK);
+    ck_assert(own.ready); /* it reads its own state, and the others will wait soon, if they do not yet */
+    for (of_idle.ready = true; of_idle.ready; sched_yield())
+        ck_assert_int_eq(cdacq_visit_thread_times(getpid(), take_time, &of_idle, &error), CDACQ_OK);
     end(&busy);
     end(&idle);
 }
@@ -101,13 +110,13 @@ START_TEST(ticks)
     struct worker busy = {.works = true};
     char tid[16];
     struct cdacq_thread_time exact = {.size = sizeof exact};
-    uint64_t by_ticks = 0;
+    struct cdacq_thread_time by_ticks = {.size = sizeof by_ticks};
     begin(&busy);
     CLEANUP_CLOSE int task = open("/proc/self/task", O_RDONLY | O_CLOEXEC);
     snprintf(tid, sizeof tid, "%d", busy.tid);
     ck_assert(read_ticks(task, tid, &by_ticks) && read_times(task, tid, &exact));
-    ck_assert_uint_ge(exact.processor_time + 2 * TICK_NS, by_ticks);
-    ck_assert_uint_ge(by_ticks + 2 * TICK_NS, exact.processor_time);
+    ck_assert_uint_ge(exact.processor_time + 2 * TICK_NS, by_ticks.processor_time);
+    ck_assert_uint_ge(by_ticks.processor_time + 2 * TICK_NS, exact.processor_time);
     end(&busy);
 }
 END_TEST

@@ -74,6 +74,14 @@ class Processes(unittest.TestCase):
             cdacq.thread_times(4194999)  # no kernel gives a process this id
         self.assertEqual(caught.exception.status, cdacq.Status.ERR_IO)
 
+    def test_processor_limit(self):
+        limit = cdacq.processor_limit(os.getpid())
+        self.assertEqual(limit.quota > 0, limit.period > 0)
+        self.assertLessEqual(limit.throttled_periods, limit.periods)
+        with self.assertRaises(cdacq.Error) as caught:
+            cdacq.processor_limit(4194999)
+        self.assertEqual(caught.exception.status, cdacq.Status.ERR_IO)
+
     def test_a_process_that_is_not_dotnet(self):
         self.assertEqual(list(cdacq.processes(os.getpid())), [])
         self.assertRaises(ValueError, cdacq.processes, 0)
