@@ -164,18 +164,43 @@ START_TEST(delays_and_stillness)
     ck_assert_uint_eq(busy_percent(&busy, 12), 10);
     ck_assert_uint_eq(busy_wanted(&busy, 12), 90);
     ck_assert_uint_eq(busy_wanted(&busy, 11), 0);
+    ck_assert_uint_eq(busy_delayed(&busy, 12), 80);
+    ck_assert_uint_eq(busy_delayed(&busy, 11), 0);
+}
+END_TEST
+
+/* A thread that was ready to run all the time and did not is not still: the kernel has not counted its delay yet. */
+START_TEST(starved)
+{
+    static const struct {
+        bool then, now;
+        unsigned delayed;
+        bool is_still;
+    } cases[] = {{false, false, 0, true}, {true, true, 100, false}, {true, false, 0, false}, {false, true, 0, false}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct cdacq_thread_time time = {.tid = 10, .processor_time = 500, .runs = 7, .ready = cases[i].then};
+        ck_assert(times_append(&before, time));
+        time.ready = cases[i].now;
+        ck_assert(times_append(&after, time));
+        compare_times(&before, &after, ELAPSED, &busy);
+        ck_assert_uint_eq(busy_percent(&busy, 10), 0);
+        ck_assert_uint_eq(busy_delayed(&busy, 10), cases[i].delayed);
+        ck_assert_int_eq(busy_is_still(&busy, 10), cases[i].is_still);
+        busy_threads_release(&busy);
+        before.count = after.count = 0;
+    }
 }
 END_TEST
 
 /* This process is busy while it is measured: it reads /proc. What a file as a target has is nothing. */
 START_TEST(measuring)
 {
-    busy_threads_measure(getpid(), &busy);
-    ck_assert(busy.measured);
+    busy_threads_measure(getpid(), NULL, &busy);
+    ck_assert(busy.measured && !busy.runtime.looks);
     ck_assert(busy.seconds >= WINDOW_NS / 1e9);
-    busy_threads_measure(0, &busy);
+    busy_threads_measure(0, NULL, &busy);
     ck_assert(!busy.measured && !busy.list.count);
-    busy_threads_measure(4194999, &busy); /* no kernel gives a process this id */
+    busy_threads_measure(4194999, NULL, &busy); /* no kernel gives a process this id */
     ck_assert(!busy.measured);
 }
 END_TEST
@@ -199,7 +224,8 @@ static struct report report_of(void)
 START_TEST(order_of_stacks)
 {
     static const int tids[] = {3, 1, 6, 5, 2, 4};
-    static const struct busy_thread list[] = {{1, 90, 0}, {6, 80, 0}, {5, 50, 0}, {2, 50, 0}};
+    static const struct busy_thread list[] = {
+        {.tid = 1, .percent = 90}, {.tid = 6, .percent = 80}, {.tid = 5, .percent = 50}, {.tid = 2, .percent = 50}};
     struct report report = report_of();
     for (size_t i = 0; i < ARRAY_SIZE(list); i++)
         ck_assert(busy_list_append(&busy.list, list[i]));
@@ -207,6 +233,12 @@ START_TEST(order_of_stacks)
     ck_assert_uint_eq(ordered.count, STACKS);
     for (size_t i = 0; i < STACKS; i++)
         ck_assert_int_eq(ordered.items[i].stack->threads.items[0].tid, tids[i]);
+    free(ordered.items);
+    report.verdict_tid = 2; /* that thread comes before all but the one that died */
+    ordered = report_order_stacks(&report);
+    ck_assert_int_eq(ordered.items[0].stack->threads.items[0].tid, 3);
+    ck_assert_int_eq(ordered.items[1].stack->threads.items[0].tid, 2);
+    ck_assert_int_eq(ordered.items[1].rank, STACK_HANGS);
     free(ordered.items);
 }
 END_TEST
@@ -294,6 +326,99 @@ START_TEST(text)
 }
 END_TEST
 
+/* Only what a limit did between two readings counts, and not if it is another limit by then. */
+START_TEST(limits)
+{
+    static const struct cdacq_processor_limit then = {
+        .quota = 5, .period = 10, .periods = 100, .throttled_periods = 50, .throttled_time = 900};
+    struct cdacq_processor_limit now = then, found = {0};
+    now.periods += 2;
+    now.throttled_periods++;
+    now.throttled_time += 7;
+    compare_limits(&then, &now, &found);
+    ck_assert_uint_eq(found.quota, 5);
+    ck_assert_uint_eq(found.period, 10);
+    ck_assert_uint_eq(found.periods, 2);
+    ck_assert_uint_eq(found.throttled_periods, 1);
+    ck_assert_uint_eq(found.throttled_time, 7);
+    found = (struct cdacq_processor_limit){0};
+    now.quota = 6;
+    compare_limits(&then, &now, &found);
+    now = then;
+    now.throttled_time--;
+    compare_limits(&then, &now, &found);
+    compare_limits(&found, &found, &found);
+    ck_assert_uint_eq(found.quota, 0);
+}
+END_TEST
+
+static const struct {
+    struct busy_runtime runtime;
+    struct cdacq_processor_limit limit;
+    unsigned delayed;
+    const char *word, *text;
+} cause_rows[] = {
+    {.word = NULL, .text = ""},
+    {.runtime = {.looks = 100, .suspended_looks = 9, .thrown = 9}, .delayed = 49, .word = NULL, .text = ""},
+    {.runtime = {.suspended_looks = 9}, .word = NULL, .text = ""}, /* no look */
+    {.runtime = {.looks = 90, .suspended_looks = 45},
+     .word = "garbage_collection",
+     .text = "<garbage collection: it suspended the managed threads for 50 % of the time>"},
+    {.runtime = {.looks = 50, .suspended_looks = 50, .suspension_partly = true},
+     .word = "garbage_collection",
+     .text = "<garbage collection: it suspended the managed threads for at least 100 % of the time>"},
+    {.runtime = {.looks = 90, .thrown = 80},
+     .word = "exceptions",
+     .text = "<exceptions: at least 320 a second are thrown>"},
+    {.delayed = 87,
+     .word = "overload",
+     .text = "<no processor was free: a thread was ready to run, and waited for 87 % of the time>"},
+    {.limit = {.quota = 50000000, .period = 100000000, .periods = 3, .throttled_periods = 2},
+     .delayed = 87, /* which the limit can cause */
+     .runtime = {.looks = 10, .suspended_looks = 1},
+     .word = "throttling",
+     .text = "<the control group may use 0.50 of a processor, and was held back in 2 of 3 periods of 100 ms>"
+             "<garbage collection: it suspended the managed threads for 10 % of the time>"},
+};
+
+/* What slows a process, the gravest first, in words for programs and for people. */
+START_TEST(causes)
+{
+    struct busy_threads measured = {
+        .measured = true, .seconds = 0.25, .runtime = cause_rows[_i].runtime, .limit = cause_rows[_i].limit};
+    ck_assert(busy_list_append(&measured.list, (struct busy_thread){.tid = 1, .delayed = cause_rows[_i].delayed}));
+    const struct busy_causes found = busy_find_causes(&measured);
+    ck_assert_pstr_eq(busy_cause_word(&found), cause_rows[_i].word);
+    report_put_causes(NULL, &measured, &found, "<", ">");
+    ck_assert_str_eq(written, cause_rows[_i].text);
+    busy_threads_release(&measured);
+}
+END_TEST
+
+/* In how many samples the busiest thread ran the method that it was stopped in. */
+START_TEST(samples)
+{
+    static const char *const others[][BUSY_SAMPLES - 1] = {
+        {NULL, "Demo.Other()"}, {"Demo.Main()", "Demo.Other()"}, {"Demo.Main()", "Demo.Main()"}};
+    struct report report = report_of();
+    struct busy_thread thread = {.tid = 5, .percent = 90};
+    char line[200];
+    for (unsigned k = 0; k < BUSY_SAMPLES - 1; k++)
+        thread.sampled[k] = others[_i][k] ? strdup(others[_i][k]) : NULL;
+    busy.samples = BUSY_SAMPLES - 1;
+    busy.seconds = 0.2;
+    ck_assert(busy_list_append(&busy.list, thread));
+    ck_assert_uint_eq(busy_samples_in(busy_find(&busy, 5), "Demo.Main()"), (unsigned)_i + 1);
+    ck_assert_uint_eq(busy_samples_in(busy_find(&busy, 5), NULL), 0);
+    report_write_busy_text(&report);
+    snprintf(line, sizeof line,
+             "\nBusy threads:\n  TID 5 \"five\" used 90 %% of a processor for 0.2 s and was stopped in memcpy, "
+             "called by Demo.Main() (%d of 3 samples were there)\n",
+             _i + 1);
+    ck_assert_str_eq(written, line);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("report_threads");
@@ -301,11 +426,15 @@ static Suite *suite(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, percents);
     tcase_add_test(tcase, delays_and_stillness);
+    tcase_add_test(tcase, starved);
     tcase_add_test(tcase, measuring);
     tcase_add_test(tcase, order_of_stacks);
     tcase_add_loop_test(tcase, running_threads_of_a_core, 0, 7);
     tcase_add_loop_test(tcase, suspension, 0, 3);
     tcase_add_test(tcase, text);
+    tcase_add_test(tcase, limits);
+    tcase_add_loop_test(tcase, causes, 0, (int)ARRAY_SIZE(cause_rows));
+    tcase_add_loop_test(tcase, samples, 0, BUSY_SAMPLES);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -313,6 +313,17 @@ static int run_on_open(const struct common_options *options, const struct target
     return status;
 }
 
+struct watch {
+    const struct target_use *use;
+    int pid;
+};
+
+static void watch_target(struct cdacq_target *target, void *context)
+{
+    const struct watch *watch = context;
+    watch->use->watch(target, watch->pid, watch->use->busy);
+}
+
 static int run_on_target(const struct common_options *options, const struct target_use *use, const char *target)
 {
     struct opened_target opened = {.name = target, .is_one_of_several = options->targets.count > 1, .busy = use->busy};
@@ -329,8 +340,12 @@ static int run_on_target(const struct common_options *options, const struct targ
     const char *name = target_display_name(target);
     snprintf(what, sizeof what, "reading %s%.60s", target_is_pid(name) ? "process " : "", path_basename(name));
     progress_begin_activity(&activity, what);
-    if (use->busy)
-        busy_threads_measure(target_is_pid(name) ? target_pid(name) : 0, use->busy);
+    struct watch watch = {.use = use, .pid = target_is_pid(name) ? target_pid(name) : 0};
+    if (use->busy) {
+        busy_threads_release(use->busy);
+        open.before_stop = watch_target;
+        open.before_stop_context = &watch;
+    }
     watchdog_delay_stops(open.flags & CDACQ_OPEN_STOP && target_is_pid(target));
     opened.target = target_open(target, &open);
     int status = opened.target ? run_on_open(options, use, &opened) : EXIT_FAILED;

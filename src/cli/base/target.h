@@ -29,7 +29,7 @@ struct opened_target {
     struct cdacq_session *session; /* NULL if no method can be found, which CDACQ_OPEN_PARTIAL allows */
     bool is_one_of_several;        /* they are read in turn: results say which one they are of */
     bool tells_runtime;            /* results say which runtime they are of: several are asked */
-    struct busy_threads *busy;     /* of before it was opened; NULL: not wanted */
+    struct busy_threads *busy;     /* of before it was stopped; NULL: not wanted */
 };
 
 /* How a command reads its targets. */
@@ -40,7 +40,9 @@ struct target_use {
     bool shows_runtime;        /* it says itself which runtime it is about */
     bool no_heading;           /* between the results of several targets */
     const char *file;          /* another operand, which --output must not name; NULL: none */
-    struct busy_threads *busy; /* filled before a process is opened; NULL: not wanted */
+    struct busy_threads *busy; /* NULL: not wanted; else emptied for each target, and filled by: */
+    /* Watches a process that is open, before it is stopped. Sessions that it creates are destroyed when it returns. */
+    void (*watch)(struct cdacq_target *target, int pid, struct busy_threads *ret);
 };
 
 /*

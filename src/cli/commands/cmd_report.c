@@ -8,6 +8,7 @@
 #include "src/cli/base/next_steps.h"
 #include "src/cli/report/report.h"
 #include "src/cli/report/report_runtimes.h"
+#include "src/cli/report/report_samples.h"
 #include "src/cli/base/stack_writer.h"
 
 struct report_options {
@@ -336,7 +337,8 @@ static int run(const void *given)
     const struct target_use use = {.run = make_report,
                                    .flags = CDACQ_OPEN_ALL_RUNTIMES | CDACQ_OPEN_STOP | CDACQ_OPEN_NATIVE,
                                    .no_heading = options->signature,
-                                   .busy = has_all ? &busy : NULL};
+                                   .busy = has_all ? &busy : NULL,
+                                   .watch = report_watch};
     int code = target_run(&options->common, &use);
     busy_threads_release(&busy);
     return code;

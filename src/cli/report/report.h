@@ -99,6 +99,7 @@ struct report {
     struct cdacq_error waits_error;  /* of the graph */
     const char *waits_problem;       /* why some waits may be missing; NULL: none is */
     const struct busy_threads *busy; /* NULL: not measured */
+    int verdict_tid;                 /* the thread that the verdict is about, once that is formed; 0: none */
     bool tells_runtime;              /* results say which runtime they are of */
     struct report *others;           /* of the other runtimes of the process: without stacks */
     size_t other_count;
@@ -260,12 +261,16 @@ void report_write_suspension_text(const struct report *report);
 /* The section of the threads that use the processors; nothing if there is none, or if that is not known. */
 void report_write_busy_text(const struct report *report);
 
+/* Writes each of the causes between two texts. */
+void report_put_causes(struct output *out, const struct busy_threads *busy, const struct busy_causes *causes,
+                       const char *before, const char *after);
+
 /* Whether a caller that is found up to a method rests on a guess, or frames may be missing before it. */
 bool report_is_doubtful(const struct stack *stack, const struct cdacq_method *method);
 
 enum stack_rank {
     STACK_DEAD,  /* of the thread that died */
-    STACK_HANGS, /* of threads that make the process hang, or suspend the others, or delay that */
+    STACK_HANGS, /* of threads that make it hang, or suspend the others, or delay that; of that of the verdict */
     STACK_BUSY,  /* of threads that make it slow, the busiest first; of a core, of those that ran */
     STACK_OTHER, /* in the order of the target */
 };

@@ -143,6 +143,56 @@ static void write_call(struct json_writer *w, const struct cdacq_system_call *ca
     json_end_object(w);
 }
 
+/* How busy a thread was, and in how many samples it ran the method of the program that it ran last. */
+static void write_load(struct json_writer *w, const struct busy_threads *busy, int tid, const struct stack *stack)
+{
+    bool is_measured = busy && busy->measured;
+    const struct busy_thread *thread = is_measured ? busy_find(busy, tid) : NULL;
+    const struct cdacq_method *method = report_program_method(stack);
+    bool is_sampled = thread && busy->samples && method;
+    json_known_number(w, "processor_percent", is_measured, is_measured ? busy_percent(busy, tid) : 0);
+    json_known_number(w, "delayed_percent", is_measured && busy->counts_runs,
+                      is_measured ? busy_delayed(busy, tid) : 0);
+    json_known_number(w, "samples", is_sampled, is_sampled ? busy->samples + UINT64_C(1) : 0);
+    json_known_number(w, "samples_in_method", is_sampled, is_sampled ? busy_samples_in(thread, method->name) : 0);
+}
+
+static void write_limit(struct json_writer *w, const struct cdacq_processor_limit *limit)
+{
+    if (!limit->quota) {
+        json_null(w, "processor_limit");
+        return;
+    }
+    json_begin_object(w, "processor_limit");
+    json_number(w, "quota_us", limit->quota / 1000);
+    json_number(w, "period_us", limit->period / 1000);
+    json_number(w, "periods", limit->periods);
+    json_number(w, "throttled_periods", limit->throttled_periods);
+    json_number(w, "throttled_us", limit->throttled_time / 1000);
+    json_end_object(w);
+}
+
+/* What was measured of the process as it ran, or null. */
+static void write_activity(struct json_writer *w, const struct busy_threads *busy)
+{
+    if (!busy || !busy->measured) {
+        json_null(w, "activity");
+        return;
+    }
+    const struct busy_runtime *runtime = &busy->runtime;
+    const struct busy_causes causes = busy_find_causes(busy);
+    json_begin_object(w, "activity");
+    json_number(w, "milliseconds", (uint64_t)(busy->seconds * 1e3));
+    json_number(w, "looks", runtime->looks);
+    json_known_number(w, "suspended_percent", runtime->looks && runtime->suspension_known,
+                      runtime->looks ? 100 * runtime->suspended_looks / runtime->looks : 0);
+    json_bool(w, "suspended_at_least", runtime->suspension_partly);
+    json_known_number(w, "exceptions_at_least", runtime->looks, runtime->thrown);
+    write_limit(w, &busy->limit);
+    json_string(w, "slowed_by", busy_cause_word(&causes));
+    json_end_object(w);
+}
+
 static void write_stack(struct report *report, struct json_writer *w, const struct stack *stack)
 {
     json_begin_object(w, NULL);
@@ -159,8 +209,7 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
         write_call(w, stack->threads.items[i].call);
         json_bool(w, "suspends_others", stack->threads.items[i].suspends_others);
         json_bool(w, "delays_suspension", stack->threads.items[i].delays_suspension);
-        json_known_number(w, "processor_percent", report->busy && report->busy->measured,
-                          report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0);
+        write_load(w, report->busy, stack->threads.items[i].tid, stack);
         json_end_object(w);
     }
     json_end_array(w);
@@ -255,7 +304,7 @@ static void write_verdict(const struct report *report, struct json_writer *w)
 {
     struct report_verdict verdict;
     report_verdict_form(report, &verdict);
-    report_verdict_write_json(&verdict, w);
+    report_verdict_write_json(&verdict, report, w);
     report_verdict_release(&verdict);
 }
 
@@ -270,6 +319,7 @@ void report_write_json(struct report *report)
     write_exceptions(report, w);
     report_write_heap_json(report, w);
     report_write_waits_json(report, w);
+    write_activity(w, report->busy);
     json_begin_array(w, "stacks");
     for (size_t i = 0; i < report->stacks.list.count && !output_failed(w->out); i++)
         write_stack(report, w, report->stacks.list.items[i]);

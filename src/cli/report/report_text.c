@@ -290,10 +290,11 @@ static void write_step(const struct next_step *step, void *context)
     output_note_between(out, "", step->text, "\n");
 }
 
-static void write_verdict(const struct report *report, struct output *out)
+static void write_verdict(struct report *report, struct output *out)
 {
     struct report_verdict verdict;
     report_verdict_form(report, &verdict);
+    report->verdict_tid = verdict.tid;
     report_verdict_write_text(&verdict, out);
     report_verdict_release(&verdict);
 }

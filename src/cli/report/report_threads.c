@@ -1,9 +1,10 @@
 /*
  * report_threads.c: what the threads do, apart from their waits, and the order of the stacks in the text: what has
- * ended the process or makes it hang first, then what keeps it busy. One thread may have suspended the others, and some
+ * ended the process or makes it hang first, and what the verdict is about, then what keeps it busy. One thread may have suspended the others, and some
  * may delay that; some use the processors, which makes a process slow. How busy the threads of a running process are is
  * measured; of a core, it is known which ones ran.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "src/cli/base/memory.h"
@@ -12,7 +13,8 @@
 
 enum { BUSY_SHOWN = 20, DELAYS_SHOWN = 20 };
 
-static const char suspension_heading[] = "\nSuspension:\n", busy_heading[] = "\nBusy threads:\n";
+static const char suspension_heading[] = "\nSuspension:\n", busy_heading[] = "\nBusy threads:\n",
+                  causes_heading[] = "\nWhat slows the process:\n";
 
 /* The begin of a line about a thread. */
 static void begin_line(struct output *out, int tid, const char *name)
@@ -93,6 +95,48 @@ void report_write_suspension_text(const struct report *report)
 
 /* ---- Busy threads ---- */
 
+/* In how many samples the thread ran the same method of the program. */
+static void put_samples(struct output *out, const struct busy_threads *busy, const struct busy_thread *thread,
+                        const struct stack *stack)
+{
+    const struct cdacq_method *method = report_program_method(stack);
+    unsigned count = busy_samples_in(thread, method ? method->name : NULL);
+    if (method)
+        output_printf(out, " (%u of %u samples were there)", count, busy->samples + 1);
+}
+
+void report_put_causes(struct output *out, const struct busy_threads *busy, const struct busy_causes *causes,
+                       const char *before, const char *after)
+{
+    const struct cdacq_processor_limit *limit = &busy->limit;
+    if (causes->throttled_periods) {
+        output_literal(out, before);
+        output_printf(out,
+                      "the control group may use %.2f of a processor, and was held back in %" PRIu64 " of %" PRIu64
+                      " periods of %.0f ms",
+                      (double)limit->quota / (double)limit->period, limit->throttled_periods, limit->periods,
+                      (double)limit->period / 1e6);
+        output_literal(out, after);
+    }
+    if (causes->overload_percent) {
+        output_literal(out, before);
+        output_printf(out, "no processor was free: a thread was ready to run, and waited for %u %% of the time",
+                      causes->overload_percent);
+        output_literal(out, after);
+    }
+    if (causes->collection_percent) {
+        output_literal(out, before);
+        output_printf(out, "garbage collection: it suspended the managed threads for %s%u %% of the time",
+                      busy->runtime.suspension_partly ? "at least " : "", causes->collection_percent);
+        output_literal(out, after);
+    }
+    if (causes->exceptions_per_second) {
+        output_literal(out, before);
+        output_printf(out, "exceptions: at least %" PRIu64 " a second are thrown", causes->exceptions_per_second);
+        output_literal(out, after);
+    }
+}
+
 /* Of a running process. */
 static void write_measured(const struct report *report, struct output *out)
 {
@@ -109,6 +153,8 @@ static void write_measured(const struct report *report, struct output *out)
         output_literal(out, has_stack ? " and was stopped in " : " and has ended");
         if (has_stack)
             put_code(out, at.stack);
+        if (has_stack && busy->samples)
+            put_samples(out, busy, measured, at.stack);
         output_literal(out, "\n");
     }
 }
@@ -156,6 +202,11 @@ void report_write_busy_text(const struct report *report)
     }
     if (count > BUSY_SHOWN)
         output_printf(out, "  and %zu more\n", count - BUSY_SHOWN);
+    const struct busy_causes causes = report->busy ? busy_find_causes(report->busy) : (struct busy_causes){0};
+    if (busy_cause_word(&causes)) {
+        output_styled(out, STYLE_HEADING, causes_heading);
+        report_put_causes(out, report->busy, &causes, "  ", "\n");
+    }
 }
 
 /* ---- The order of the stacks ---- */
@@ -164,16 +215,17 @@ static struct ordered_stack place_of(const struct report *report, size_t index)
 {
     const struct stack *stack = report->stacks.list.items[index];
     struct ordered_stack placed = {.stack = stack, .index = index, .rank = STACK_OTHER};
-    bool ran = false, suspends = false;
+    bool ran = false, suspends = false, is_of_verdict = false;
     for (size_t i = 0; i < stack->threads.count; i++) {
-        unsigned percent = report->busy ? busy_percent(report->busy, stack->threads.items[i].tid) : 0;
+        unsigned percent = report->busy ? busy_wanted(report->busy, stack->threads.items[i].tid) : 0;
         placed.percent = MAX(placed.percent, percent);
         ran |= stack->threads.items[i].mode == CDACQ_MODE_USER;
+        is_of_verdict |= stack->threads.items[i].tid == report->verdict_tid;
         suspends |= stack->threads.items[i].suspends_others || stack->threads.items[i].delays_suspension;
     }
     if (stack == report->dead)
         placed.rank = STACK_DEAD;
-    else if (suspends || report_hangs(report, stack))
+    else if (is_of_verdict || suspends || report_hangs(report, stack))
         placed.rank = STACK_HANGS;
     else if (placed.percent || (ran && was_perhaps_busy(report)))
         placed.rank = STACK_BUSY;

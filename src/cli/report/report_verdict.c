@@ -220,6 +220,7 @@ static bool judge_deadlock(struct report_verdict *verdict, const struct report *
     size_t first = first_with_place(report, deadlock);
     verdict->tid = deadlock->count ? deadlock->waits[first]->tid : 0;
     verdict->place = report_place_of(report, verdict->tid);
+    verdict->by_label = "waits for";
     for (size_t i = 1; i < MIN(deadlock->count, (size_t)CYCLE_SHOWN + 1); i++) {
         output_literal(&verdict->by, i > 1 ? ", which waits for " : "");
         const struct cdacq_wait *wait = deadlock->waits[(first + i) % deadlock->count];
@@ -227,6 +228,8 @@ static bool judge_deadlock(struct report_verdict *verdict, const struct report *
     }
     if (deadlock->count > CYCLE_SHOWN + 1)
         output_printf(&verdict->by, " and %zu more", deadlock->count - CYCLE_SHOWN - 1);
+    else if (deadlock->count > 1)
+        output_printf(&verdict->by, ", which waits for TID %d", verdict->tid);
     bool is_certain = report_deadlock_is_certain(deadlock);
     verdict->certainty = is_certain ? "certain" : "likely";
     output_literal(&verdict->sure,
@@ -258,7 +261,10 @@ static void put_owners(struct report_verdict *verdict, const struct report *repo
                        const struct cdacq_wait *wait)
 {
     struct output *out = &verdict->by;
+    verdict->by_label = "held by";
     put_thread_in_place(report, out, wait->blocker_tid, wait->blocker_name);
+    if (report->busy && busy_wanted(report->busy, wait->blocker_tid) >= BUSY_PERCENT)
+        output_literal(out, ", which runs");
     for (unsigned i = 0; i < CYCLE_SHOWN && (wait = wait_lines_of(waits, wait->blocker_tid)); i++) {
         output_literal(out, ", which waits");
         report_put_wait(out, report, wait);
@@ -327,10 +333,8 @@ static bool judge_lock(struct report_verdict *verdict, const struct report *repo
         verdict->kind = most.state == LOCK_HELD ? "lock" : "abandoned_lock";
         verdict->tid = most.wait->tid;
         verdict->place = report_place_of(report, verdict->tid);
-        if (most.state == LOCK_HELD)
-            output_literal(&verdict->what, "no deadlock was found, but ");
-        output_printf(&verdict->what, "%zu thread%s to enter ", most.count, most.count == 1 ? " waits" : "s wait");
-        output_note(&verdict->what, most.wait->type ? most.wait->type : "a lock");
+        output_printf(&verdict->what, "%zu thread%s for the lock ", most.count, most.count == 1 ? " waits" : "s wait");
+        output_note(&verdict->what, most.wait->type ? most.wait->type : "of a type that is not known");
         output_printf(&verdict->what, " 0x%" PRIx64, most.wait->object);
         if (most.state == LOCK_LOST) {
             output_literal(&verdict->what, ", which no thread holds that is known: its owner has ended, it seems");
@@ -341,6 +345,7 @@ static bool judge_lock(struct report_verdict *verdict, const struct report *repo
             verdict->certainty = "certain";
             output_literal(&verdict->sure, "the lock names a thread that the process no longer has");
         } else {
+            output_literal(&verdict->what, ", which one thread holds; no deadlock was found");
             put_owners(verdict, report, &waits, most.wait);
             say_of_one_moment(verdict);
         }
@@ -396,6 +401,19 @@ static bool any_worker_runs(const struct report *report)
     return false;
 }
 
+/* What the worker that the verdict names waits for, as most of them do. */
+static void put_wait_of_worker(struct report_verdict *verdict, const struct report *report)
+{
+    struct shown_waits waits;
+    wait_lines_collect(report->graph, &waits);
+    const struct report_waiting waiting = {.wait = wait_lines_of(&waits, verdict->tid)};
+    if (waiting.wait) {
+        output_printf(&verdict->what, ", such as TID %d, which", verdict->tid);
+        report_put_waiting(&verdict->what, report, &waiting);
+    }
+    wait_lines_release(&waits);
+}
+
 static bool judge_starvation(struct report_verdict *verdict, const struct report *report)
 {
     const struct cdacq_thread_pool *pool = &report->pool;
@@ -408,30 +426,104 @@ static bool judge_starvation(struct report_verdict *verdict, const struct report
     output_printf(&verdict->what,
                   "the thread pool starves: %" PRIu64 " work item%s while all %" PRIu32 " of its busy workers wait",
                   pool->queued, pool->queued == 1 ? " is queued" : "s are queued", pool->busy);
+    put_wait_of_worker(verdict, report);
     say_of_one_moment(verdict);
     put_command(verdict, report, "stack --managed", verdict->tid);
     return true;
 }
 
+/* How many threads used a processor for most of the time, or would have. */
+static size_t count_busy(const struct busy_threads *busy)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < busy->list.count; i++)
+        count += busy_wanted_by(&busy->list.items[i]) >= BUSY_PERCENT;
+    return count;
+}
+
+/* In how many samples the thread was in the place of the verdict. */
+static void put_samples(struct report_verdict *verdict, const struct busy_threads *busy,
+                        const struct busy_thread *thread)
+{
+    if (busy->samples && verdict->place.method)
+        output_printf(&verdict->what, "; %u of %u samples found it in the method below",
+                      busy_samples_in(thread, verdict->place.method), busy->samples + 1);
+}
+
 static bool judge_busy(struct report_verdict *verdict, const struct report *report)
 {
-    const struct busy_thread *busiest = report->busy && report->busy->list.count ? report->busy->list.items : NULL;
-    if (!busiest || busy_wanted_by(busiest) < BUSY_PERCENT)
+    const struct busy_threads *busy = report->busy;
+    const struct busy_thread *busiest = busy && busy->list.count ? busy->list.items : NULL;
+    size_t count = busy ? count_busy(busy) : 0;
+    struct busy_causes causes = busy ? busy_find_causes(busy) : (struct busy_causes){0};
+    if (!count && !causes.throttled_periods)
         return false;
-    size_t count = 0;
-    for (size_t i = 0; i < report->busy->list.count; i++)
-        count += busy_wanted_by(&report->busy->list.items[i]) >= BUSY_PERCENT;
-    verdict->kind = "busy";
-    verdict->tid = busiest->tid;
-    verdict->place = report_place_of(report, busiest->tid);
-    output_printf(&verdict->what, "nothing blocks the process; TID %d used %u %% of a processor", busiest->tid,
-                  busiest->percent);
-    if (busiest->delayed >= BUSY_LEAST)
+    verdict->kind = causes.throttled_periods ? "throttled" : "busy";
+    verdict->slowed_by = busy_cause_word(&causes);
+    verdict->tid = busiest ? busiest->tid : 0;
+    verdict->place = report_place_of(report, verdict->tid);
+    output_literal(&verdict->what, "nothing blocks the process");
+    if (causes.throttled_periods) {
+        report_put_causes(&verdict->what, busy, &(struct busy_causes){.throttled_periods = causes.throttled_periods},
+                          ", but it is slow: ", "");
+        causes.throttled_periods = 0; /* is said now */
+    }
+    if (busiest)
+        output_printf(&verdict->what, "; TID %d used %u %% of a processor", busiest->tid, busiest->percent);
+    if (busiest && busiest->delayed >= BUSY_LEAST)
         output_printf(&verdict->what, ", and waited for a processor for %u %% of the time", busiest->delayed);
     if (count > 1)
         output_printf(&verdict->what, "; %zu more did so for at least %u %%", count - 1, BUSY_PERCENT);
+    if (busiest)
+        put_samples(verdict, busy, busiest);
+    causes.overload_percent = 0; /* is said by the delay */
+    verdict->by_label = "because of";
+    report_put_causes(&verdict->by, busy, &causes, verdict->by.length ? "; " : "", "");
     say_of_one_moment(verdict);
     put_command(verdict, report, "stack --managed", verdict->tid);
+    return true;
+}
+
+/* The first thread of a core that ran code of the program; NULL: there is none, or that is not known. */
+static const struct stack_thread *find_running(const struct report *report, const struct stack **ret_stack)
+{
+    for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);)
+        if (at.thread->mode == CDACQ_MODE_USER && report_program_method(at.stack)) {
+            *ret_stack = at.stack;
+            return at.thread;
+        }
+    return NULL;
+}
+
+static bool judge_running(struct report_verdict *verdict, const struct report *report)
+{
+    const struct stack *stack;
+    const struct stack_thread *thread = report->facts.kind == CDACQ_TARGET_CORE ? find_running(report, &stack) : NULL;
+    if (!thread)
+        return false;
+    verdict->kind = "busy";
+    verdict->tid = thread->tid;
+    verdict->place = report_place_on_stack(stack);
+    output_literal(&verdict->what, "nothing blocks the process; ");
+    report_put_thread(&verdict->what, thread->tid, thread->name);
+    output_literal(&verdict->what, " ran when the core was taken");
+    verdict->certainty = "moment";
+    output_literal(&verdict->sure, "one moment does not show whether it ran for long: a second core does");
+    put_command(verdict, report, "stack --managed", verdict->tid);
+    return true;
+}
+
+static bool add_running_at_end(struct report_verdict *verdict, const struct report *report)
+{
+    const struct stack *stack;
+    const struct stack_thread *thread = find_running(report, &stack);
+    if (!thread)
+        return false;
+    verdict->tid = thread->tid;
+    verdict->place = report_place_on_stack(stack);
+    output_literal(&verdict->what, "; when it came, ");
+    report_put_thread(&verdict->what, thread->tid, thread->name);
+    output_literal(&verdict->what, " ran");
     return true;
 }
 
@@ -461,29 +553,58 @@ static bool judge_async_cycle(struct report_verdict *verdict, const struct repor
     return found != NULL;
 }
 
+/* Takes what a thread waits for, and says it. */
+static void put_waiting(struct report_verdict *verdict, const struct report *report,
+                        const struct report_waiting *waiting)
+{
+    verdict->waits_for = waiting->word;
+    verdict->tid = waiting->thread->tid;
+    verdict->place = waiting->place;
+    verdict->called = waiting->called;
+    report_put_thread(&verdict->what, waiting->thread->tid, waiting->thread->name);
+    report_put_waiting(&verdict->what, report, waiting);
+}
+
+static bool find_waiting(const struct report *report, bool of_finalizer, struct shown_waits *waits,
+                         struct report_waiting *ret)
+{
+    wait_lines_collect(report->graph, waits);
+    return report_find_waiting(report, waits, of_finalizer, ret);
+}
+
 static bool judge_waiting(struct report_verdict *verdict, const struct report *report, bool of_finalizer)
 {
     struct shown_waits waits;
     struct report_waiting waiting;
-    wait_lines_collect(report->graph, &waits);
-    bool is_found = report_find_waiting(report, &waits, of_finalizer, &waiting);
+    bool is_found = find_waiting(report, of_finalizer, &waits, &waiting);
     if (is_found) {
         verdict->kind = of_finalizer ? "finalizer" : "waits";
-        verdict->waits_for = waiting.word;
-        verdict->tid = waiting.thread->tid;
-        verdict->place = waiting.place;
-        verdict->called = waiting.called;
-        output_literal(&verdict->what, of_finalizer ? "a finalizer does not return, so no other can run: "
-                                                    : "nothing is known to be wrong; ");
-        report_put_thread(&verdict->what, waiting.thread->tid, waiting.thread->name);
-        report_put_waiting(&verdict->what, report, &waiting);
+        if (of_finalizer)
+            output_literal(&verdict->what, "a finalizer does not return, so no other can run: ");
+        put_waiting(verdict, report, &waiting);
         if (of_finalizer)
             say_of_one_moment(verdict);
         else
-            output_literal(&verdict->sure, "only the program's author knows whether it waits for too long");
+            output_literal(
+                &verdict->sure,
+                "nothing is known to be wrong: only the program's author knows whether this wait is too long");
         if (!of_finalizer)
             verdict->certainty = "moment";
         put_command(verdict, report, "stack --managed", verdict->tid);
+    }
+    wait_lines_release(&waits);
+    return is_found;
+}
+
+/* What the process did when somebody ended it by a signal, as those do who want a core of one that hangs. */
+static bool add_waiting_at_end(struct report_verdict *verdict, const struct report *report)
+{
+    struct shown_waits waits;
+    struct report_waiting waiting;
+    bool is_found = find_waiting(report, false, &waits, &waiting);
+    if (is_found) {
+        output_literal(&verdict->what, "; when it came, ");
+        put_waiting(verdict, report, &waiting);
     }
     wait_lines_release(&waits);
     return is_found;
@@ -558,9 +679,11 @@ void report_verdict_form(const struct report *report, struct report_verdict *ret
     output_open_memory(&ret->next);
     if (report_may_hang(report) && judge_hang(ret, report))
         return;
-    if (report->cause != REPORT_ALIVE)
+    if (report->cause != REPORT_ALIVE) {
         judge_end(ret, report);
-    else if (!judge_busy(ret, report) && !judge_runtimes(ret, report, judge_any_wait))
+        if (report_may_hang(report) && !add_running_at_end(ret, report))
+            (void)judge_runtimes(ret, report, add_waiting_at_end);
+    } else if (!judge_busy(ret, report) && !judge_running(ret, report) && !judge_runtimes(ret, report, judge_any_wait))
         judge_nothing(ret, report);
 }
 
@@ -600,7 +723,7 @@ void report_verdict_write_text(const struct report_verdict *verdict, struct outp
         output_printf(out, verdict->place.method ? " (TID %d)" : "TID %d", verdict->tid);
     if (verdict->place.method || verdict->tid)
         output_literal(out, "\n");
-    write_line(out, "by", &verdict->by, STYLE_NONE);
+    write_line(out, verdict->by_label ? verdict->by_label : "by", &verdict->by, STYLE_NONE);
     write_line(out, "certainty", &verdict->sure, STYLE_NONE);
     write_line(out, "next", &verdict->next, STYLE_NONE);
     output_literal(out, "\n");
@@ -612,7 +735,15 @@ static void write_member(struct json_writer *w, const char *key, struct output *
     json_note(w, key, line->length ? line->data : NULL);
 }
 
-void report_verdict_write_json(struct report_verdict *verdict, struct json_writer *w)
+/* The member "stack": where in the list of stacks that of the verdict's thread is. */
+static void write_stack_index(const struct report_verdict *verdict, const struct report *report, struct json_writer *w)
+{
+    struct stacks_cursor at;
+    bool has_stack = verdict->tid && stacks_find_thread(&report->stacks, verdict->tid, &at);
+    json_known_number(w, "stack", has_stack, has_stack ? at.stack_index : 0);
+}
+
+void report_verdict_write_json(struct report_verdict *verdict, const struct report *report, struct json_writer *w)
 {
     json_begin_object(w, "verdict");
     json_string(w, "kind", verdict->kind);
@@ -620,8 +751,10 @@ void report_verdict_write_json(struct report_verdict *verdict, struct json_write
     json_string(w, "waits_for", verdict->waits_for);
     json_note(w, "called", verdict->called ? verdict->called->name : NULL);
     json_known_number(w, "tid", verdict->tid > 0, (uint64_t)verdict->tid);
+    write_stack_index(verdict, report, w);
     report_write_place_members(w, &verdict->place);
     write_member(w, "by", &verdict->by);
+    json_string(w, "slowed_by", verdict->slowed_by);
     json_string(w, "certainty", verdict->certainty);
     write_member(w, "reason", &verdict->sure);
     write_member(w, "next", &verdict->next);

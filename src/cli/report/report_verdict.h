@@ -12,14 +12,16 @@ struct report_verdict {
     const char *certainty; /* likewise: "certain", "likely", "moment" or "unknown" */
     const char
         *waits_for; /* likewise, of a thread that waits: "socket"; NULL: it does not, or another thread is known */
+    const char *slowed_by;             /* likewise, of a busy process: "exceptions"; NULL: nothing special */
     const struct cdacq_method *called; /* the method of the framework that waits for the program; NULL: not known */
     int tid;                           /* the thread that died, waits or is busy; 0: none */
     struct report_place place;
     /* Lines of text, escaped. An empty one says nothing. */
     struct output what;
-    struct output by;   /* what did it, or which thread has to go on first */
-    struct output sure; /* why it is as certain as it is */
-    struct output next; /* a command */
+    struct output by;     /* what did it, or which thread has to go on first */
+    const char *by_label; /* what the line is called; NULL: "by" */
+    struct output sure;   /* why it is as certain as it is */
+    struct output next;   /* a command */
 };
 
 /* Forms the verdict of a report whose waits and end are known. The caller releases it. */
@@ -30,6 +32,6 @@ void report_verdict_release(struct report_verdict *verdict);
 void report_verdict_write_text(const struct report_verdict *verdict, struct output *out);
 
 /* The member "verdict". */
-void report_verdict_write_json(struct report_verdict *verdict, struct json_writer *w);
+void report_verdict_write_json(struct report_verdict *verdict, const struct report *report, struct json_writer *w);
 
 #endif

@@ -18,27 +18,40 @@ static bool begins_with(const char *text, const char *start)
 
 /* ---- Words for programs ---- */
 
-/* The last type of a chain of tasks says what the chain waits for. */
-static const char *task_word(const struct cdacq_wait *wait)
+/* What the last task of a chain stands for, by its type. */
+struct task_meaning {
+    const char *part; /* of the name of the type */
+    const char *word, *text;
+};
+
+static const struct task_meaning *task_meaning(const char *type)
 {
-    static const struct {
-        const char *part, *word;
-    } rows[] = {
-        {"System.Threading.SemaphoreSlim", "semaphore"},
-        {"DelayPromise", "timer"},
-        {"System.Threading.PeriodicTimer", "timer"},
-        {"System.Threading.Channels.", "channel"},
-        {"System.Net.Sockets.", "socket"},
-        {"WhenAllPromise", "tasks"},
-        {"UnwrapPromise", "tasks"},
-        {"CompleteOnInvokePromise", "tasks"},
-        {"TwoTaskWhenAnyPromise", "tasks"},
+    static const struct task_meaning rows[] = {
+        {"System.Threading.SemaphoreSlim", "semaphore", "a SemaphoreSlim"},
+        {"DelayPromise", "timer", "Task.Delay"},
+        {"System.Threading.PeriodicTimer", "timer", "a PeriodicTimer"},
+        {"System.Threading.Channels.", "channel", "a channel"},
+        {"System.Net.Sockets.", "socket", "a socket"},
+        {"WhenAllPromise", "tasks", "several tasks (Task.WhenAll)"},
+        {"UnwrapPromise", "tasks", "the task of another task (Task.Run)"},
+        {"CompleteOnInvokePromise", "tasks", "one of several tasks (Task.WhenAny)"},
+        {"TwoTaskWhenAnyPromise", "tasks", "one of several tasks (Task.WhenAny)"},
     };
-    const char *type = wait->task_count ? wait->tasks[wait->task_count - 1].type : wait->type;
     for (size_t i = 0; type && i < ARRAY_SIZE(rows); i++)
         if (strstr(type, rows[i].part))
-            return rows[i].word;
-    return "task";
+            return &rows[i];
+    return NULL;
+}
+
+static const char *last_type(const struct cdacq_wait *wait)
+{
+    return wait->task_count ? wait->tasks[wait->task_count - 1].type : wait->type;
+}
+
+static const char *task_word(const struct cdacq_wait *wait)
+{
+    const struct task_meaning *meaning = task_meaning(last_type(wait));
+    return meaning ? meaning->word : "task";
 }
 
 static const char *wait_word(const struct cdacq_wait *wait)
@@ -60,7 +73,7 @@ static const char *file_word(const struct cdacq_system_call *call, bool is_conso
         return "pipe";
     if (begins_with(call->file, "socket:"))
         return "socket";
-    return call->kind == CDACQ_CALL_POLL ? "poll" : "file";
+    return call->kind == CDACQ_CALL_POLL ? "poll" : call->file ? "file" : "call";
 }
 
 static const char *call_word(const struct cdacq_system_call *call, bool is_console)
@@ -195,16 +208,29 @@ bool report_find_waiting(const struct report *report, const struct shown_waits *
 /* ---- Text ---- */
 
 /* What the call uses: "pipe:[12]", or the addresses of a socket. */
-static void put_descriptor(struct output *out, const struct cdacq_system_call *call)
+static void put_descriptor(struct output *out, const struct cdacq_system_call *call, bool is_console)
 {
+    bool is_read = call->kind == CDACQ_CALL_READ && !is_console, is_write = call->kind == CDACQ_CALL_WRITE;
+    const char *before = is_read ? " from " : is_write ? " to " : ", ";
     if (call->peer)
         output_note_between(out, ", connected to ", call->peer, "");
     else if (call->local && call->kind != CDACQ_CALL_CONNECT)
         output_note_between(out, ", ", call->local, "");
     else if (call->file)
-        output_note_between(out, ", ", call->file, "");
+        output_note_between(out, before, call->file, "");
     else if (call->descriptor >= 0)
-        output_printf(out, ", descriptor %d", call->descriptor);
+        output_printf(out, "%sdescriptor %d", before, call->descriptor);
+}
+
+/* "the file /srv/lock, which another descriptor or process has locked" */
+static void put_file_lock(struct output *out, const struct cdacq_system_call *call)
+{
+    output_literal(out, " for the lock of ");
+    if (call->file)
+        output_note_between(out, "the file ", call->file, "");
+    else
+        output_literal(out, "a file");
+    output_literal(out, ", which another descriptor or process holds");
 }
 
 static void put_call(struct output *out, const struct report_waiting *waiting)
@@ -218,38 +244,84 @@ static void put_call(struct output *out, const struct report_waiting *waiting)
         [CDACQ_CALL_ACCEPT] = " for a connection",
         [CDACQ_CALL_CONNECT] = " to connect a socket",
         [CDACQ_CALL_POLL] = " for input or output",
-        [CDACQ_CALL_LOCK] = " for the lock of a file, which another descriptor or process holds",
+        [CDACQ_CALL_LOCK] = NULL,
         [CDACQ_CALL_CHILD] = " for a process to end",
         [CDACQ_CALL_SLEEP] = " for a time in native code",
         [CDACQ_CALL_FUTEX] = " in native code for another thread",
     };
     const struct cdacq_system_call *call = waiting->call;
     bool is_console = strcmp(waiting->word, "console") == 0;
-    output_literal(out, is_console ? " for input from the console" : texts[call->kind]);
-    if (call->child)
-        output_printf(out, ": process %d", call->child);
-    put_descriptor(out, call);
+    if (call->kind == CDACQ_CALL_LOCK) {
+        put_file_lock(out, call);
+    } else {
+        output_literal(out, is_console ? " for input from the console" : texts[call->kind]);
+        if (call->child)
+            output_printf(out, ": process %d", call->child);
+        put_descriptor(out, call, is_console);
+    }
     if (call->name)
         output_text_between(out, " (system call ", call->name, ")");
+}
+
+/* A task by its method, as the names of types that the compiler forms say little. */
+static void put_task(struct output *out, const struct report *report, const struct cdacq_wait *wait)
+{
+    const char *method = wait->task_count ? wait->tasks[0].method : NULL;
+    const struct task_meaning *meaning = wait->task_count ? task_meaning(wait->tasks[0].type) : NULL;
+    if (!method && !meaning) {
+        report_put_wait(out, report, wait);
+        return;
+    }
+    output_note_between(out, method ? " for the task of " : " for ", method ? method : meaning->text, "");
+    if (report_wait_is_bounded(wait))
+        output_printf(out, " (at most %d ms)", wait->timeout);
+}
+
+/* What the chain of tasks behind a wait ends with. */
+static void put_last_task(struct output *out, const struct cdacq_wait *wait)
+{
+    const struct cdacq_task *last = &wait->tasks[wait->task_count - 1];
+    const struct task_meaning *meaning = task_meaning(last->type);
+    if (wait->task_count > 1)
+        output_note_between(out, "; what it awaits in the end is ",
+                            meaning      ? meaning->text
+                            : last->type ? last->type
+                                         : wait_lines_task(last),
+                            "");
+    if (last->others)
+        output_printf(out, ", and %s%" PRIu32 " more", last->others < TASK_OTHERS_MAX ? "" : "at least ", last->others);
+}
+
+/* The public method of which a method of the framework is a part: the JIT compiler inlines the public one. */
+static void put_called(struct output *out, const struct cdacq_method *called)
+{
+    static const struct {
+        const char *inner, *name;
+    } rows[] = {
+        {"System.Runtime.CompilerServices.TaskAwaiter.HandleNonSuccessAndDebuggerNotification",
+         "System.Runtime.CompilerServices.TaskAwaiter.GetResult"},
+        {"System.Threading.WaitHandle.WaitOneNoCheck", "System.Threading.WaitHandle.WaitOne"},
+    };
+    output_literal(out, ", in a call of ");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (begins_with(called->name, rows[i].inner)) {
+            output_literal(out, rows[i].name);
+            return;
+        }
+    signature_write_name(out, called->name, called->name_length);
 }
 
 void report_put_waiting(struct output *out, const struct report *report, const struct report_waiting *waiting)
 {
     output_literal(out, " waits");
-    if (waiting->wait)
+    if (waiting->wait && waiting->wait->kind == CDACQ_WAIT_TASK)
+        put_task(out, report, waiting->wait);
+    else if (waiting->wait)
         report_put_wait(out, report, waiting->wait);
     else
         put_call(out, waiting);
-    if (waiting->called) {
-        output_literal(out, ", in a call of ");
-        signature_write_name(out, waiting->called->name, waiting->called->name_length);
-    }
-    if (waiting->wait && waiting->wait->task_count) {
-        const struct cdacq_task *last = &waiting->wait->tasks[waiting->wait->task_count - 1];
-        output_note_between(out, "; the last task of its chain is ", last->type ? last->type : wait_lines_task(last),
-                            "");
-        if (last->others)
-            output_printf(out, ", which waits for %s%" PRIu32 " more",
-                          last->others < TASK_OTHERS_MAX ? "" : "at least ", last->others);
-    }
+    if (waiting->called)
+        put_called(out, waiting->called);
+    if (waiting->wait && waiting->wait->task_count)
+        put_last_task(out, waiting->wait);
 }

@@ -27,7 +27,7 @@ static void put_aim(struct output *out, const struct cdacq_wait *wait)
     static const struct {
         const char *known, *unknown;
     } aims[] = {
-        [CDACQ_WAIT_ENTER] = {" to enter ", " to enter a lock"},
+        [CDACQ_WAIT_ENTER] = {" for the lock ", " for a lock"},
         [CDACQ_WAIT_PULSE] = {" to be pulsed on ", " to be pulsed"},
         [CDACQ_WAIT_TASK] = {" for the task ", " for a task"},
         [CDACQ_WAIT_TASKS] = {" for all tasks of ", " for all of several tasks"},
@@ -65,9 +65,9 @@ static void put_aim_of_each(struct output *out, const struct cdacq_wait *wait)
 /* Who has to go on first, as the end of the line. */
 static void put_blocker(struct output *out, const struct report *report, const struct cdacq_wait *wait)
 {
-    static const char *const words[] = {[CDACQ_WAIT_ENTER] = ", held by ",      [CDACQ_WAIT_TASK] = ", run by ",
-                                        [CDACQ_WAIT_JOIN] = ", which is ",      [CDACQ_WAIT_HANDLE] = ", owned by ",
-                                        [CDACQ_WAIT_INITIALIZER] = ", run by ", [CDACQ_WAIT_FINALIZERS] = ", run by "};
+    static const char *const words[] = {
+        [CDACQ_WAIT_ENTER] = ", held by ",   [CDACQ_WAIT_TASK] = ", run by ",        [CDACQ_WAIT_JOIN] = ", which is ",
+        [CDACQ_WAIT_HANDLE] = ", owned by ", [CDACQ_WAIT_INITIALIZER] = ", run by ", [CDACQ_WAIT_FINALIZERS] = ", on "};
     const char *word = words[wait->kind] ? words[wait->kind] : ", of ";
     if (!wait->blocker_tid && !wait->blocker_id) {
         if (wait->readers)
