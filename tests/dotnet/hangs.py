@@ -2,7 +2,10 @@
 """Processes that hang, and healthy ones: the verdict of `cdacq report` names what was planted, with method and line, and
 accuses nothing that works.
 
-    hangs.py [RUNTIME...]    words of lab.runtimes(); without any, only the newest line is tested
+    hangs.py [--cores] [RUNTIME...]    words of lab.runtimes(); without any, only the newest line is tested
+
+With --cores, a core of gdb is asked in place of the process, and one that the kernel writes when a signal ends the
+process, and no healthy process.
 
 Runs the program `hangs`, a Release build, in each of its ways, several at the same time, and asks the running process. The
 lines that a verdict must name have a mark in the sources of the program, "@WAY". A way in KNOWN is one that is not named
@@ -27,6 +30,7 @@ import lab
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 AT_ONCE = 8
+CORES_AT_ONCE = 2
 READY_SECONDS = 120
 TRIES = 12  # a thread that is about to wait may still be on its way there
 NEEDED = 30
@@ -105,6 +109,15 @@ KNOWN = {
     "StaticConstructor": (9, "no frame shows that native code of the runtime waits for a static constructor"),
 }
 
+# The same in cores, which do not have what the descriptors of a process lead to, nor how busy its threads were.
+HANGS_IN_CORES = {**HANGS, "ChildOutput": "waits call", "Pipe": "waits call"}
+UNKNOWN_IN_CORES = {"Receive", "Accept", "FileLock"}  # of which the part of TEXTS
+RUNNING = ["Endless", "Allocate", "Exceptions"]
+KNOWN_IN_CORES = {
+    "LockOfBusy": "the owner of the lock runs, and one moment does not show whether it holds the lock for long",
+    **{way: "the thread was in a system call at that moment" for way in RUNNING},
+}
+
 
 def marks():
     """The lines of each way, as "File.cs:12"."""
@@ -120,8 +133,9 @@ def marks():
 class Hang:
     """A process of the program, and what it wrote before it hung: words by their names."""
 
-    def __init__(self, command, way):
-        self.process = subprocess.Popen([*command, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    def __init__(self, command, way, folder=None):
+        self.process = subprocess.Popen([*command, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
+                                        preexec_fn=lab.allow_cores if folder else None,
                                         env={**os.environ, "DOTNET_PROCESSOR_COUNT": "4"})
         self.words = {}
 
@@ -146,8 +160,8 @@ class Hang:
             os.kill(int(child), 9)
 
 
-def verdict_of(pid):
-    done = subprocess.run([TOOL, "report", "--json", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+def verdict_of(target):
+    done = subprocess.run([TOOL, "report", "--json", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     try:
         return json.loads(done.stdout)["verdict"]
     except (ValueError, KeyError) as error:
@@ -162,12 +176,13 @@ def line_of(verdict):
     return f"{os.path.basename(verdict['file'] or '?')}:{verdict['line']}"
 
 
-def wrong_of(way, verdict, lines, words):
-    """What a verdict about a process that hangs lacks."""
-    wrong = [] if name_of(verdict) == HANGS[way] else [f"it is {name_of(verdict)!r} and not {HANGS[way]!r}"]
+def wrong_of(way, verdict, lines, words, name=None):
+    """What a verdict about a process that hangs lacks; with a name, it is about a core."""
+    wanted = name or HANGS[way]
+    wrong = [] if name_of(verdict) == wanted else [f"it is {name_of(verdict)!r} and not {wanted!r}"]
     if line_of(verdict) not in lines:
         wrong.append(f"the line is {line_of(verdict)} of {verdict['method']} and not {' or '.join(sorted(lines))}")
-    part = TEXTS.get(way, "").format(**words)
+    part = "" if name and way in UNKNOWN_IN_CORES else TEXTS.get(way, "").format(**words)
     if part not in f"{verdict['what']} {verdict['by']} {verdict['called']}":
         wrong.append(f"no {part!r} in {verdict['what']!r}")
     return wrong
@@ -189,6 +204,38 @@ def ask_hang(command, way, lines):
         hang.end()
 
 
+def name_in_core(way, is_signal):
+    """If a signal ended the process, that is the kind, unless something is known to be wrong."""
+    kind, _, waits_for = HANGS_IN_CORES[way].partition(" ")
+    if not is_signal or kind not in ["waits", "busy"]:
+        return HANGS_IN_CORES[way]
+    return " ".join(filter(None, ["signal", waits_for]))
+
+
+def ask_cores(command, way, lines):
+    """What the verdicts about two cores lack, by the name of the kind of core."""
+    wrong = {}
+    with tempfile.TemporaryDirectory(prefix="cdacq-hang-") as folder:
+        hang = Hang(command, way, folder)
+        target = lab.Target(folder, hang.process, None)
+        try:
+            hang.wait()
+            if way not in RUNNING:
+                for _ in range(TRIES):  # until it waits
+                    time.sleep(1)
+                    if not wrong_of(way, verdict_of(hang.process.pid), lines, hang.words):
+                        break
+            for kind, take in [("gcore", target.gcore), ("kernel", target.kernel_core)]:
+                core = take()
+                wrong[kind] = wrong_of(way, verdict_of(core), lines, hang.words, name_in_core(way, kind == "kernel"))
+                os.unlink(core)
+        except (lab.LabError, subprocess.TimeoutExpired) as error:
+            wrong["error"] = [str(error)]
+        finally:
+            hang.end()
+    return wrong
+
+
 def ask_healthy(command, way, lines):
     """Asks several times: one moment of a process that works may look like a fault."""
     hang, wrong = Hang(command, way), []
@@ -206,6 +253,32 @@ def ask_healthy(command, way, lines):
         return [str(error)]
     finally:
         hang.end()
+
+
+def test_cores(work, runtime):
+    lab.refuse_piped_cores()
+    if shutil.which("gcore") is None:
+        raise lab.Skip("gcore is not installed")
+    command = lab.program_command(work, "hangs", runtime)
+    lines = marks()
+    with concurrent.futures.ThreadPoolExecutor(CORES_AT_ONCE) as pool:
+        found = {way: pool.submit(ask_cores, command, way, lines.get(way, set())) for way in HANGS}
+        found = {way: one.result() for way, one in found.items()}
+    good = True
+    for way, kinds in found.items():
+        last, why = KNOWN.get(way, (EVERY if way in KNOWN_IN_CORES else 0, KNOWN_IN_CORES.get(way)))
+        known = lab.line_of(runtime) <= last
+        for kind, wrong in kinds.items():
+            if wrong and known:
+                print(f"  {runtime} {way}, {kind}: not named, as is known: {why}", flush=True)
+            elif wrong:
+                good = False
+                print(f"! {runtime} {way}, {kind}: " + "; ".join(wrong), flush=True)
+    for kind in ["gcore", "kernel"]:
+        named = sum(kinds.get(kind) == [] for kinds in found.values())
+        good &= named >= NEEDED
+        print(f"  {runtime}: {named} of {len(HANGS)} hangs named in cores of {kind}", flush=True)
+    return good
 
 
 def test_runtime(work, runtime):
@@ -237,9 +310,11 @@ def test_runtime(work, runtime):
 def main():
     work = tempfile.mkdtemp(prefix="cdacq-hangs-")
     try:
-        asked = sys.argv[1:] or os.environ.get("CDACQ_RUNTIMES", "").split()
-        runtimes = lab.runtimes(sys.argv[1:]) if asked else [next(iter(lab.NEWEST.values()))]
-        return 0 if all([test_runtime(work, runtime) for runtime in runtimes]) else 1
+        words = [word for word in sys.argv[1:] if word != "--cores"]
+        test = test_cores if "--cores" in sys.argv[1:] else test_runtime
+        asked = words or os.environ.get("CDACQ_RUNTIMES", "").split()
+        runtimes = lab.runtimes(words) if asked else [next(iter(lab.NEWEST.values()))]
+        return 0 if all([test(work, runtime) for runtime in runtimes]) else 1
     except lab.Skip as reason:
         print(f"skipped: {reason}")
         return 1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED
