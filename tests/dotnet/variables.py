@@ -13,6 +13,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ WAYS = [
     ("Debug", "Debug", {}, True),
     ("Release, optimised", "Release", {"DOTNET_TieredCompilation": "0"}, False),
     ("Release, tiered", "Release", {}, False),
-    ("Release, unoptimised", "Release", {"DOTNET_JITMinOpts": "1", "DOTNET_TieredCompilation": "0"}, False),
+    ("ReadyToRun", "Release", {}, False),
 ]
 
 
@@ -154,10 +155,22 @@ def judge(note, label, target, truth, is_unoptimised):
     return judged
 
 
+def compiled_ahead(work, command, version):
+    """The command line of a copy of the program that crossgen2 has compiled."""
+    program = command[-1]
+    copy = os.path.join(work, "ahead-" + version)
+    shutil.copytree(os.path.dirname(program), copy)
+    lab.crossgen2(work, version)(program, "-o", os.path.join(copy, os.path.basename(program)))
+    return [*command[:-1], os.path.join(copy, os.path.basename(program))]
+
+
 def run(version, work, note, ways):
     for name, configuration, environment, is_unoptimised in ways:
         folder = tempfile.mkdtemp(dir=work)
-        process = Process(lab.program_command(work, "variables", version, configuration), folder, environment)
+        command = lab.program_command(work, "variables", version, configuration)
+        if name == "ReadyToRun":
+            command = compiled_ahead(work, command, version)
+        process = Process(command, folder, environment)
         try:
             judge(note, f"{version}, {name}, live", str(process.pid), process.truth, is_unoptimised)
             core = process.createdump("full")
