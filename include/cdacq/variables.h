@@ -44,12 +44,12 @@ struct cdacq_variable {
 
 /*
  * Calls `visit` for `this`, the parameters and the locals of a frame, one that cdacq_session_visit_frames passed, while
- * its visit lasts; the variables that a closure or a state machine holds follow it. Locals are those in scope where the
- * code runs, if there is a PDB, else all. A type parameter whose argument shared code does not know has its own name.
- * All are read before the first is passed on, and `visit` may use the session. CDACQ_NOT_MANAGED: the frame has no
- * variables that this build finds: native code, a stub, a dynamic method, an async method that waits, NativeAOT, code
- * of another runtime than the session's. CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT, NOMEM, MEMORY,
- * CORRUPT or FUEL.
+ * its visit lasts; the variables that a closure or a state machine holds follow it, and are all of an async method that
+ * waits. Locals are those in scope where the code runs, if there is a PDB, else all. A type parameter whose argument
+ * shared code does not know has its own name. All are read before the first is passed on, and `visit` may use the
+ * session. CDACQ_NOT_MANAGED: the frame has no variables that this build finds: native code, a stub, a dynamic method,
+ * an async method that waits without a state machine, NativeAOT, code of another runtime than the session's.
+ * CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT, NOMEM, MEMORY, CORRUPT or FUEL.
  */
 CDACQ_API enum cdacq_status
 cdacq_session_visit_variables(struct cdacq_session *session, const struct cdacq_frame *frame,

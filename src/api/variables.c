@@ -254,6 +254,27 @@ static void add_captured_of(struct visit *visit, const struct visited_variable *
     reader_recover(&visit->session->resolver.reader, FAILURE_BUT_FUEL);
 }
 
+/* Adds the variables of an async method that waits: its state machine is in a box, as an object or as a struct. */
+static bool add_waiting(struct visit *visit, uint64_t box)
+{
+    struct module_cache *cache = visit->frame.cache;
+    struct reader *reader = cache->reader;
+    struct object_field field;
+    uint64_t type = box && object_is_plausible(reader, box) ? object_method_table(reader, box) : 0;
+    if (!type || reader_failed(reader) || !object_field_find(cache, type, "StateMachine", &field) || field.is_static)
+        return false;
+    uint64_t address = object_field_address(reader, box, &field);
+    if (field.element == ELEMENT_CLASS) {
+        add_captured_of_object(visit, read_pointer(reader, address), 0);
+        return true;
+    }
+    type = field_type_find(cache, field.owner, field.token);
+    if (!type || reader_failed(reader) || !is_closure(cache, type))
+        return false;
+    add_captured(visit, type, address, 0);
+    return true;
+}
+
 /* ---- Arguments ---- */
 
 static void add_this(struct visit *visit)
@@ -397,8 +418,12 @@ static enum cdacq_status pass_on(struct visit *visit, int (*take)(const struct c
 static enum cdacq_status read_all(struct visit *visit, const struct cdacq_frame *frame, struct cdacq_error *err)
 {
     struct reader *reader = &visit->session->resolver.reader;
-    bool has_variables = frame_method_open(&visit->frame, &visit->method);
-    if (has_variables) {
+    bool is_async = frame->kind == CDACQ_FRAME_ASYNC;
+    bool has_variables =
+        is_async ? add_waiting(visit, frame->object) : frame_method_open(&visit->frame, &visit->method);
+    if (is_async)
+        reader_recover(reader, FAILURE_BUT_FUEL);
+    if (has_variables && !is_async) {
         if (visit->method.has_this)
             add_this(visit);
         add_parameters(visit);
@@ -422,15 +447,16 @@ enum cdacq_status cdacq_session_visit_variables(struct cdacq_session *session, c
     if (status < 0)
         return status;
     sized_copy(&copy, frame, sized_size(frame));
-    bool is_code = copy.kind == CDACQ_FRAME_MANAGED || copy.kind == CDACQ_FRAME_FUNCLET;
+    bool is_code = (copy.kind == CDACQ_FRAME_MANAGED || copy.kind == CDACQ_FRAME_FUNCLET) && copy.registers;
+    bool is_waiting = copy.kind == CDACQ_FRAME_ASYNC && copy.object;
     struct resolver *resolver = &session->resolver;
-    if (!is_code || !copy.method || !copy.registers || copy.method->runtime != resolver->target->runtime ||
+    if ((!is_code && !is_waiting) || !copy.method || copy.method->runtime != resolver->target->runtime ||
         resolver->modules.aot)
         return CDACQ_NOT_MANAGED;
     resolver_begin(resolver);
     reader_begin(&resolver->reader, FUEL_INDEX);
     struct visit v = {.session = session};
-    for (unsigned i = 0; i < REGISTER_MAX; i++)
+    for (unsigned i = 0; is_code && i < REGISTER_MAX; i++)
         if (copy.registers->known >> i & 1)
             register_set(&v.registers, i, copy.registers->values[i]);
     v.frame = (struct variable_frame){.cache = &resolver->modules,

@@ -307,6 +307,21 @@ static class Scenarios
         Use(number);
     }
 
+    /// <summary>Has no frame while it waits.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static async Task Waiting(int number, string text, Task never)
+    {
+        long before = Make(number * 6L);
+        Two two = Make(new Two { First = number, Second = 2 });
+        Log("Waiting", V("number", number), V("text", text), V("before", before), V("two", two));
+        Signal();
+        await never;
+        Use(before);
+        Use(two);
+        Use(text);
+        Use(number);
+    }
+
     public static IEnumerable<int> Iterate(int first, string text)
     {
         int second = Make(first + 1);
@@ -480,6 +495,7 @@ static class Program
             () => new Point { X = 20, Y = 21 }.StructThis(22),
             () => Scenarios.Closures(30, "alone"),
             () => Scenarios.Async(40, "async").Wait(),
+            () => Scenarios.Waiting(45, "waiting", new TaskCompletionSource().Task).Wait(),
             () =>
             {
                 foreach (int _ in Scenarios.Iterate(50, "iterate"))

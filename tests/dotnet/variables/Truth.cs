@@ -73,10 +73,12 @@ static class Truth
             writer!.WriteLine(line);
     }
 
+    public static void Signal() => ready!.Signal();
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static void Stop()
     {
-        ready!.Signal();
+        Signal();
         Thread.Sleep(Timeout.Infinite);
     }
 
