@@ -67,6 +67,13 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
     case F_LazyMachState_m_Capture:
     case F_LazyMachState_m_Unwound:
         return mock->sizes[T_CalleeSavedRegisters];
+    case F_ThreadStaticsInfo_GCTlsIndex:
+    case F_ThreadStaticsInfo_NonGCTlsIndex:
+        return 4; /* a TLSIndex */
+    case F_TableSegment_RgAllocation:
+    case F_TableSegment_RgUserData:
+    case F_TableSegment_RgTail:
+        return 256; /* a byte for each block of handles */
     case F_LazyMachState_captureX19_X29:
     case F_LazyMachState_ptrX19_X29:
         return 11 * mock->word;

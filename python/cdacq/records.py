@@ -536,14 +536,14 @@ class Heap(NamedTuple):
 class HeapRoot(NamedTuple):
     """What keeps an object from outside of the heap: `struct cdacq_heap_root`."""
     kind: RootKind
-    handle: HandleKind
-    """Of a handle."""
     keeps: bool
     """False for weak handles, and for objects whose finalizers have not run."""
     is_interior: bool
     address: int
     object: int
     dependent: int
+    handle: HandleKind
+    """Of a handle."""
     type: int
     token: int
     """With `type`, for Session.static_name()."""

@@ -232,8 +232,9 @@ static void check_layout(struct mock *mock, int arch, const struct layout *layou
             if (fields[j].type != fields[i].type)
                 continue;
             unsigned other = mock_offset_of(mock, fields[j].name), other_width = width_of(arch, fields[j].kind);
-            ck_assert(!layout->fields[fields[j].field].present || offset + width <= other ||
-                      other + other_width <= offset);
+            ck_assert_msg(!layout->fields[fields[j].field].present || offset + width <= other ||
+                              other + other_width <= offset,
+                          "%s and %s", fields[i].name, fields[j].name);
         }
     }
     mock_check(mock);

@@ -44,6 +44,7 @@ struct work {
     struct heap_graph graph;
     struct heap_paths paths;
     struct hop_names names;
+    struct graph_texts texts; /* of all names */
     struct hop *hops;
     size_t hop_count;
     uint64_t cut;    /* objects of the path that were left out */
@@ -85,10 +86,13 @@ static const char *name_hop(struct work *work, uint32_t from, uint32_t to)
         return known->name;
     if (cdacq_session_get_reference_name(graph->session, address, search.offset, &name, NULL) != CDACQ_OK)
         name = "?";
-    name = strdup(name);
-    if (!name || !hop_names_insert(&work->names, (struct hop_name){.key = key, .name = name}, NULL))
+    char *copy = strdup(name);
+    if (!copy || !graph_texts_append(&work->texts, copy))
         out_of_memory();
-    return name;
+    /* An index depends on the lengths of the array, too. */
+    if (copy[0] != '[' && !hop_names_insert(&work->names, (struct hop_name){.key = key, .name = copy}, NULL))
+        out_of_memory();
+    return copy;
 }
 
 static uint32_t top_of(const struct work *work, uint32_t object)
@@ -359,8 +363,9 @@ static int show_type(struct work *work, const char *pattern)
 
 static void deinit(struct work *work)
 {
-    for (const struct hop_name *name = NULL; (name = hop_names_next(&work->names, name));)
-        free((void *)(uintptr_t)name->name);
+    for (size_t i = 0; i < work->texts.count; i++)
+        free(work->texts.items[i]);
+    graph_texts_deinit(&work->texts);
     hop_names_deinit(&work->names);
     heap_paths_deinit(&work->paths);
     heap_graph_deinit(&work->graph);

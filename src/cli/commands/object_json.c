@@ -189,6 +189,35 @@ static void put_content(struct json_view *writer)
     }
 }
 
+static void put_referrers(struct json_view *writer)
+{
+    struct object_view *view = writer->view;
+    struct json_writer *json = writer->json;
+    struct object_referrers found = {0};
+    struct cdacq_error error;
+    uint64_t count;
+    bool good = object_referrers_read(view->session, view->object.address, view->all ? UINT64_MAX : REFERRERS_SHOWN,
+                                      &found, &count, &error);
+    json_begin_array(json, "referrers");
+    for (size_t i = 0; i < found.count && !output_failed(view->out); i++) {
+        const struct object_referrer *referrer = &found.items[i];
+        const char *type = NULL, *name = NULL;
+        json_begin_object(json, NULL);
+        json_address(json, "address", referrer->address);
+        (void)cdacq_session_get_type_name(view->session, referrer->method_table, &type, NULL);
+        json_note(json, "type", type);
+        (void)cdacq_session_get_reference_name(view->session, referrer->address, referrer->offset, &name, NULL);
+        json_note(json, "by", name);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_known_number(json, "referrer_count", good, count);
+    view->problems += !good;
+    if (!good)
+        json_note(json, "referrers_problem", error.message);
+    object_referrers_deinit(&found);
+}
+
 void object_view_write_json(struct object_view *view)
 {
     struct json_writer json = json_begin(view->out);
@@ -197,12 +226,15 @@ void object_view_write_json(struct object_view *view)
     json_address(&json, "address", view->object.address);
     json_note(&json, "type", view->object.type);
     json_number(&json, "size", view->object.byte_size);
-    json_null(&json, "generation");
+    json_string(&json, "generation",
+                view->heap ? object_heap_generation(view->heap, view->session, view->object.address) : NULL);
     json_address(&json, "method_table", view->object.method_table);
     put_content(&writer);
     const char *method = object_view_method(view);
     if (method)
         json_note(&json, "method", method);
+    if (view->with_referrers)
+        put_referrers(&writer);
     json_end_object(&json);
     json_end_line(&json);
 }

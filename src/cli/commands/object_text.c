@@ -200,6 +200,31 @@ static bool put_boxed(struct object_view *view)
     return has_text;
 }
 
+static void put_referrers(struct object_view *view)
+{
+    struct object_referrers found = {0};
+    struct cdacq_error error;
+    uint64_t count;
+    bool good = object_referrers_read(view->session, view->object.address, view->all ? UINT64_MAX : REFERRERS_SHOWN,
+                                      &found, &count, &error);
+    output_printf(view->out, "  %" PRIu64 " reference%s to it\n", count, plural(count));
+    for (size_t i = 0; i < found.count && !output_failed(view->out); i++) {
+        const struct object_referrer *referrer = &found.items[i];
+        const char *type = NULL, *name = NULL;
+        output_printf(view->out, "    0x%016" PRIx64 " ", referrer->address);
+        (void)cdacq_session_get_type_name(view->session, referrer->method_table, &type, NULL);
+        output_note(view->out, type ? type : "?");
+        (void)cdacq_session_get_reference_name(view->session, referrer->address, referrer->offset, &name, NULL);
+        output_note_between(view->out, " (by ", name ? name : "?", ")\n");
+    }
+    if (found.count < count)
+        output_printf(view->out, "    ... %" PRIu64 " more (--all)\n", count - found.count);
+    view->problems += !good;
+    if (!good)
+        output_note_between(view->out, "  ? the heap: ", error.message, "\n");
+    object_referrers_deinit(&found);
+}
+
 void object_view_write_text(struct object_view *view)
 {
     struct cdacq_error error;
@@ -223,6 +248,8 @@ void object_view_write_text(struct object_view *view)
         view->problems++;
         output_note_between(view->out, "  ? ", error.message, "\n");
     }
+    if (view->with_referrers)
+        put_referrers(view);
 }
 
 void object_write_error_text(struct output *out, const char *address, const char *why)

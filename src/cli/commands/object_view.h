@@ -7,6 +7,7 @@
 
 #include "cdacq.h"
 #include "src/cli/base/output.h"
+#include "src/cli/commands/object_heap.h"
 #include "util/text.h"
 
 enum {
@@ -24,7 +25,9 @@ struct object_view {
     bool all;
     uint32_t fields_left;
     unsigned depth;
-    uint64_t problems; /* values that cannot be read */
+    uint64_t problems;        /* values that cannot be read */
+    struct object_heap *heap; /* NULL: no generation is shown */
+    bool with_referrers;
     struct cdacq_object object;
 };
 
