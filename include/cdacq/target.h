@@ -558,7 +558,7 @@ CDACQ_API enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *tar
 
 /*
  * Has a snapshot hold `size` bytes from `address` on, as far as the target has them. Fails with ARGUMENT (no
- * CDACQ_OPEN_RECORD, an end beyond the address space).
+ * CDACQ_OPEN_RECORD, an end beyond the address space), or with FUEL at a bound.
  */
 CDACQ_API enum cdacq_status cdacq_target_record_memory(struct cdacq_target *target, uint64_t address, uint64_t size,
                                                        struct cdacq_error *err);

@@ -17,7 +17,11 @@
 enum {
     HEADERS_MAX = 9999, /* some readers refuse a core with more program headers, PT_NOTE among them */
     NOTES_MAX = 1024,   /* PT_NOTEs; a core has one */
+    TIMES_MAX = 8,      /* a file is filled in, as a whole: assemblies are mapped flat and as images */
 };
+
+#define FILLED_MAX (UINT64_C(16) << 30) /* bytes of all files together */
+#define FUEL       (UINT64_C(1) << 28)  /* extents and headers of files that are looked at */
 
 /* A PT_LOAD of the core that is read. */
 struct load {
@@ -29,10 +33,10 @@ DEFINE_VECTOR(loads, struct load);
 DEFINE_VECTOR(notes, struct core_writer_notes);
 DEFINE_VECTOR(headers, struct core_writer_segment);
 
-/* What a file lacks in the core that is written. */
+/* What a file supplies to the core that is written, and what is missing of it there. */
 struct file_gap {
     const struct mapped_file *file;
-    uint64_t missing;
+    uint64_t filled, missing;
 };
 
 static const struct mapped_file *file_gap_key(const struct file_gap *gap)
@@ -63,6 +67,7 @@ struct completion {
     struct file_gaps gaps;
     unsigned flags; /* enum cdacq_complete_flags */
     uint64_t filled, unconfirmed, missing;
+    uint64_t fuel;
 };
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
@@ -102,30 +107,38 @@ static bool add_part(struct completion *work, uint64_t begin, uint64_t end, stru
 
 /* ---- What files may fill --------------------------------------------------------------------------------------- */
 
-static void count_filled(struct completion *work, const struct mapped_file *file, uint64_t size)
+/* Takes from what a file may fill in: a damaged core may map it a million times. False: that is not left. */
+static bool take(struct completion *work, struct file_gap *gap, uint64_t size)
 {
+    if (size > FILLED_MAX - work->filled || gap->filled + size > (gap->file->content.size + PAGE_SIZE) * TIMES_MAX)
+        return false;
+    gap->filled += size;
     work->filled += size;
-    work->unconfirmed += file->verified ? 0 : size;
+    work->unconfirmed += gap->file->verified ? 0 : size;
+    return true;
 }
 
 /* A part that the process cannot have changed equals the file; after the file's end, the last page has zeros. */
-static bool fill_whole(struct completion *work, const struct core_part *part)
+static bool fill_whole(struct completion *work, const struct core_part *part, struct file_gap *gap)
 {
     uint64_t size = part->file->content.size;
     uint64_t in_file = part->file_offset < size ? MIN(size - part->file_offset, part->end - part->begin) : 0;
     uint64_t end = part->begin + in_file, page_end = in_file ? MIN(align_up(end, PAGE_SIZE), part->end) : end;
-    count_filled(work, part->file, page_end - part->begin);
+    if (!take(work, gap, page_end - part->begin))
+        return true;
     return add_part(work, part->begin, end, part->file, part->file_offset) &&
            add_part(work, end, page_end, part->file->verified ? &work->zeros : &work->unconfirmed_zeros, 0);
 }
 
 /* Where the process may have changed memory that the core lacks, only what is constant in every process. */
-static bool fill_constant(struct completion *work, const struct core_part *part, const struct mapping *mapping)
+static bool fill_constant(struct completion *work, const struct core_part *part, const struct mapping *mapping,
+                          struct file_gap *gap)
 {
     const struct file_extents *extents = &part->file->content.constant;
     uint64_t size = part->file->content.size, limit = part->file_offset + (part->end - part->begin);
-    for (uint64_t at = part->file_offset; at < MIN(limit, size);) {
+    for (uint64_t at = part->file_offset; at < MIN(limit, size) && work->fuel > extents->count;) {
         uint64_t begin = at, end = MIN(limit, size);
+        work->fuel -= extents->count + 1;
         if (!mapped_file_constant(part->file, mapping->access, at, &begin, &end)) {
             uint64_t next = end; /* the next byte at which an extent begins or ends */
             for (size_t i = 0; i < extents->count; i++)
@@ -135,7 +148,8 @@ static bool fill_constant(struct completion *work, const struct core_part *part,
             continue;
         }
         uint64_t address = part->begin + (at - part->file_offset);
-        count_filled(work, part->file, end - at);
+        if (!take(work, gap, end - at))
+            return true;
         if (!add_part(work, address, address + (end - at), part->file, at))
             return false;
         at = end;
@@ -148,14 +162,14 @@ static bool fill(struct completion *work, const struct core_part *part)
     const struct mapping *mapping = target_mapping_at(work->core, part->begin);
     if (!mapping || mapping->is_guard || !mapped_file_resolve(part->file))
         return true;
-    if (!part->file->verified) {
-        if (!(work->flags & CDACQ_COMPLETE_UNCONFIRMED))
-            return true;
-        if (!file_gaps_insert(&work->gaps, (struct file_gap){.file = part->file}, NULL))
-            return false;
-    }
+    if (!part->file->verified && !(work->flags & CDACQ_COMPLETE_UNCONFIRMED))
+        return true;
+    struct file_gap *gap = file_gaps_insert(&work->gaps, (struct file_gap){.file = part->file}, NULL);
+    if (!gap)
+        return false;
     bool is_cut = work->core->ops->is_cut_at(work->core, part->begin);
-    return core_has_changed_memory(work->core) && !is_cut ? fill_whole(work, part) : fill_constant(work, part, mapping);
+    return core_has_changed_memory(work->core) && !is_cut ? fill_whole(work, part, gap)
+                                                          : fill_constant(work, part, mapping, gap);
 }
 
 /* Lists what the core has and what files supply. */
@@ -190,13 +204,13 @@ static bool count_missing(struct completion *work, const struct segment *part)
 /* ---- The program headers --------------------------------------------------------------------------------------- */
 
 /* The access of a mapping that the core has no PT_LOAD for: that of the image's segment. */
-static uint32_t flags_in_file(const struct mapped_file *file, uint64_t offset)
+static uint32_t flags_in_file(struct completion *work, const struct mapped_file *file, uint64_t offset)
 {
     struct bytes bytes = bytes_of_buffer(file->content.bytes, file->content.size);
     struct elf_file elf;
     struct elf_segment segment;
     if (file->content.bytes && elf_file_open(&bytes, &elf))
-        for (unsigned i = 0; elf_file_segment(&elf, i, &segment); i++)
+        for (unsigned i = 0; work->fuel && elf_file_segment(&elf, i, &segment); i++, work->fuel--)
             if (segment.type == PT_LOAD && align_down(segment.offset, PAGE_SIZE) <= offset &&
                 offset - align_down(segment.offset, PAGE_SIZE) <= segment.file_size)
                 return segment.flags & (PF_R | PF_W | PF_X);
@@ -210,7 +224,7 @@ static bool is_of_file(const struct completion *work, const struct segment *part
            part->file != &work->unconfirmed_zeros;
 }
 
-static uint32_t flags_of(const struct completion *work, const struct segment *part)
+static uint32_t flags_of(struct completion *work, const struct segment *part)
 {
     bool is_file = is_of_file(work, part);
     bool is_unconfirmed = part->file == &work->unconfirmed_zeros || (is_file && !part->file->verified);
@@ -218,7 +232,7 @@ static uint32_t flags_of(const struct completion *work, const struct segment *pa
     size_t after = lower_bound(i, work->loads.count, work->loads.items[i].begin <= part->begin);
     if (after && part->begin < work->loads.items[after - 1].end)
         return work->loads.items[after - 1].flags | mark;
-    return (is_file ? flags_in_file(part->file, part->file_offset) : PF_R) | mark;
+    return (is_file ? flags_in_file(work, part->file, part->file_offset) : PF_R) | mark;
 }
 
 /* A header has bytes and then, perhaps, memory without. One goes on where nothing is missing in between. */
@@ -321,14 +335,18 @@ static const char *why_not(const struct mapped_file *file)
         return "no file has its contents";
     if (file->local_path && !file->verified)
         return "nothing in the core confirms the file that is there now";
-    return file->local_path ? "the process may have changed it, or it reaches beyond the end of the file"
-                            : "no file was found";
+    return file->local_path
+               ? "the process may have changed it, or it reaches beyond the end of the file, or a bound was "
+                 "reached"
+               : "no file was found";
 }
 
 static enum cdacq_status tell_gaps(const struct completion *work,
                                    int (*visit)(const struct cdacq_unfilled_file *file, void *context), void *context)
 {
     for (const struct file_gap *gap = NULL; (gap = file_gaps_next(&work->gaps, gap));) {
+        if (!gap->missing && gap->file->verified)
+            continue;
         const struct cdacq_unfilled_file unfilled = {.size = sizeof unfilled,
                                                      .path = gap->file->path,
                                                      .missing_size = gap->missing,
@@ -365,6 +383,7 @@ enum cdacq_status cdacq_target_write_complete_core(struct cdacq_target *handle, 
         return status < 0 ? status : no_memory(err);
     work->core = handle->memory;
     work->flags = flags;
+    work->fuel = FUEL;
     status = read_headers(work, err);
     if (status >= 0)
         status = collect(work, err);

@@ -78,7 +78,7 @@ static int visit_object(const struct cdacq_heap_object *object, void *context)
         return 0;
     const uint8_t *length = get(work, object->address + work->length_offset, 4);
     string.length = length ? load_u32(length, work->big_endian) : UINT32_MAX;
-    if (string.length > STRING_LENGTH_MAX) {
+    if (string.length > STRING_LENGTH_MAX || work->first_offset + 2 * (uint64_t)string.length > object->byte_size) {
         work->unread++;
         return 0;
     }

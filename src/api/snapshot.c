@@ -4,6 +4,7 @@
 #include "util/vector.h"
 #include "src/api/core_output.h"
 #include "src/lookup/opened_session.h"
+#include "target/core.h"
 
 enum {
     SNAPSHOT_PDBS_MAX = 256,
@@ -278,15 +279,38 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
     return status;
 }
 
+/* The next address at which a target may have memory, after one at which it has none. 0: there is none. */
+static uint64_t next_memory(struct target *target, uint64_t address)
+{
+    struct core_part part;
+    if (target->kind != CDACQ_TARGET_CORE)
+        return align_down(add_saturated(address, PAGE_SIZE), PAGE_SIZE);
+    return core_next_part(target, address + 1, &part) ? MAX(part.begin, address + 1) : 0;
+}
+
 enum cdacq_status cdacq_target_record_memory(struct cdacq_target *handle, uint64_t address, uint64_t size,
                                              struct cdacq_error *err)
 {
+    enum { PARTS_MAX = 1 << 24, LINES_OF_A_STEP = 4 };
     struct target *target = handle->memory;
     if (!target->recording)
         return error_set(err, CDACQ_ERR_ARGUMENT, address,
                          "memory is recorded of a target that was opened with CDACQ_OPEN_RECORD");
     if (size && address + (size - 1) < address)
         return error_set(err, CDACQ_ERR_ARGUMENT, address, "the memory reaches beyond the address space");
-    target_record(target, address, size);
+    uint64_t at = address, last = address + size - 1;
+    for (unsigned parts = 0; size && at <= last; parts++) {
+        struct span span;
+        bool found = target->ops->memory_at(target, at, &span);
+        uint64_t part = found ? MIN(span.end - at, last - at + 1) : 1;
+        if (parts == PARTS_MAX || !work_take_steps(&target->work, part / LINE_SIZE / LINES_OF_A_STEP + 1))
+            return error_set(err, CDACQ_ERR_FUEL, at, "the bound on work was reached before all memory was recorded");
+        if (found)
+            target_record(target, at, part);
+        uint64_t next = found ? at + part : next_memory(target, at);
+        if (next <= at) /* it was the last, or the end of the address space */
+            break;
+        at = next;
+    }
     return CDACQ_OK;
 }

@@ -174,6 +174,22 @@ def compare_memory(tally, what, heap, pid=None):
         tally.expect(memory["gc"] <= heap.summary["committed"] * 2 and memory["code"] and memory["loader"], f"{what}: memory {memory}")
 
 
+def compare_strings(tally, what, target):
+    """The equal strings that were planted."""
+    done = subprocess.run([TOOL, "heap", "--strings", "--json", "--all", str(target)], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    tally.expect(done.returncode == 0 and lines and lines[-1]["exact"], f"{what}: strings: exit {done.returncode}: {done.stderr[:300]}")
+    found = {line["text"]: line for line in lines[:-1]}
+    for number in range(7):
+        tally.expect(found.get(f"planted text {number}", {}).get("count") == 100, f"{what}: {found.get(f'planted text {number}')}")
+    tally.expect(found.get("planted \t\u001b[31m \U0001f600", {}).get("count") == 31, f"{what}: no text with a control character (and its literal)")
+    long = [line["count"] for line in lines[:-1] if line["length"] == 20001]
+    tally.expect(long == [10, 10, 10], f"{what}: strings of 20,001 units: {long}")
+    tally.expect(lines and sum(line["in_copies"] for line in lines[:-1]) == lines[-1]["in_copies"], f"{what}: {lines[-1:]}")
+    shown = subprocess.run([TOOL, "heap", "--strings", str(target)], capture_output=True, check=False, timeout=SECONDS).stdout
+    tally.expect(b"\x1b" not in shown and b"planted" in shown, f"{what}: {shown[:300]}")
+
+
 def compare_growth(tally, what, before, after):
     """Two cores of the same program, whose runtime allocates a little by itself."""
     done = subprocess.run([TOOL, "heap", "--json", "--all", str(before), str(after)], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
@@ -208,6 +224,7 @@ def test_collector(work, runtime, services, name, settings):
         live = Heap(target.pid)
         compare_sound(tally, "live", live, counts)
         compare_memory(tally, "live", live, target.pid)
+        compare_strings(tally, "live", target.pid)
         for kind in CORES:
             try:
                 core = take(target, kind)
@@ -219,6 +236,7 @@ def test_collector(work, runtime, services, name, settings):
             if kind in ("full", "heap"):
                 judge(tally, services, kind, core, directory, heap)
             compare_memory(tally, kind, heap)
+            compare_strings(tally, kind, core)
             if kind == "full":
                 compare_growth(tally, "growth", core, target.pid)
             if kind == "kernel":

@@ -156,6 +156,12 @@ static void add_options(struct line *line, const struct command *command, struct
         add(line, "--json");
     if (command_takes(command, snapshot_rows) && random_below(random, 3))
         add(line, "--stacks");
+    if (command_takes(command, snapshot_rows) && random_below(random, 4) == 0)
+        add(line, "--heap");
+    if (command_takes(command, complete_rows) && random_below(random, 2))
+        add(line, "--unconfirmed");
+    if (command_takes(command, heap_rows) && random_below(random, 3) == 0)
+        add(line, "--strings");
     if (command_takes(command, elf_rows) && random_below(random, 2))
         add(line, "--code");
     if (command_takes(command, report_rows) && random_below(random, 4) == 0)
@@ -272,9 +278,9 @@ static const char *run_core_as(const char *name, const struct base *core, const 
 
 static const char *run_core(const struct base *core, struct random *random)
 {
-    static const char *const names[] = {"info",    "ip2method",  "inspect",  "methods", "perfmap",
-                                        "jitdump", "descriptor", "snapshot", "stack",   "report",
-                                        "verify",  "elf",        "filter",   "symfs",   "bundle"};
+    static const char *const names[] = {"info",       "ip2method", "inspect", "methods", "perfmap", "jitdump",
+                                        "descriptor", "snapshot",  "stack",   "report",  "verify",  "elf",
+                                        "filter",     "symfs",     "bundle",  "heap",    "complete"};
     const char *name = names[random_below(random, ARRAY_SIZE(names))];
     const struct base *other = !strcmp(name, "filter") ? bases_any(random, BASE_TEXT)
                                : !strcmp(name, "verify")
@@ -305,7 +311,7 @@ static const char *run_file(const char *name, const struct base *base, struct ra
 static const char *run_with(const struct base *other, struct random *random)
 {
     static const char *const names[] = {"info",     "ip2method", "inspect", "methods", "perfmap",
-                                        "snapshot", "stack",     "report",  "elf"};
+                                        "snapshot", "stack",     "report",  "elf",     "complete"};
     const struct base *core = bases_any(random, BASE_CORE);
     return run_core_as(names[random_below(random, ARRAY_SIZE(names))], core, other, random);
 }

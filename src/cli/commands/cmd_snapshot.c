@@ -218,7 +218,11 @@ static bool add_stacks(struct work *work)
 static int add_segment(const struct cdacq_heap_segment *segment, void *context)
 {
     struct work *work = context;
-    return cdacq_target_record_memory(work->target, segment->begin, segment->end - segment->begin, NULL) < 0;
+    struct cdacq_error error;
+    if (cdacq_target_record_memory(work->target, segment->begin, segment->end - segment->begin, &error) >= 0)
+        return 0;
+    complain(work, segment->begin, error.message);
+    return 1;
 }
 
 /* Has the first object of each type described later: all of them have the same fields. */

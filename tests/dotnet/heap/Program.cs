@@ -72,6 +72,9 @@ internal static class Program
         Plant(Few, i => (object)Colour.Red);
         Plant(Few, i => new Pair<string, int>.Inner());
         Litter(Some);
+        Plant(Some, i => $"planted text {i % 7}");
+        Plant(Few, i => new string('y', 20_000) + i % 3); /* of equal length */
+        Plant(Few, i => new string("planted \t\u001b[31m \U0001f600"));
         Plant(Few, i => new ushort[50_000 + i]); /* large objects */
         Plant(Few, i => new Point?[10_000 + i]);
         Plant(Few, i => GC.AllocateUninitializedArray<sbyte>(100 + i, pinned: true));
