@@ -37,7 +37,7 @@ struct cdacq_async_chain {
 struct cdacq_failed_task {
     size_t size;
     uint64_t count;     /* 1 or more */
-    uint64_t task;      /* the first */
+    uint64_t address;   /* of the first task */
     uint64_t exception; /* its exception; 0: not known */
     const char *method; /* the method that failed; NULL: it is no async method, or not known */
     const char *type;   /* of the exception, as Type.ToString() gives it; NULL: not known */

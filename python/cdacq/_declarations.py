@@ -541,7 +541,7 @@ class FailedTask(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("count", c_uint64),
-        ("task", c_uint64),
+        ("address", c_uint64),
         ("exception", c_uint64),
         ("method", c_char_p),
         ("type", c_char_p),

@@ -448,7 +448,7 @@ class AsyncChain(NamedTuple):
 class FailedTask(NamedTuple):
     """Failed tasks that nobody has observed: `struct cdacq_failed_task`."""
     count: int
-    task: int
+    address: int
     exception: int
     method: str | None
     type: str | None

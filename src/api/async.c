@@ -94,7 +94,7 @@ struct failure_key {
 
 struct failure {
     struct failure_key key;
-    uint64_t task, exception, count;
+    uint64_t object, exception, count;
 };
 
 static struct failure_key failure_key(const struct failure *failure)
@@ -338,7 +338,7 @@ static bool add_failure(struct visit *visit, uint64_t holder)
         status != TASK_FAULTED)
         return true;
     (void)list_each(types, list, 1, take_first, &captured);
-    struct failure failure = {.task = task, .exception = async_reference(kinds, captured, "_exception")};
+    struct failure failure = {.object = task, .exception = async_reference(kinds, captured, "_exception")};
     if (async_method_find(types, task, &method))
         failure.key.method = method.type;
     failure.key.type = async_type_of(kinds, failure.exception);
@@ -365,12 +365,12 @@ static int by_failures(const void *a, const void *b)
     const struct failure *left = a, *right = b;
     if (left->count != right->count)
         return left->count < right->count ? 1 : -1;
-    return (left->task > right->task) - (left->task < right->task);
+    return (left->object > right->object) - (left->object < right->object);
 }
 
 static void tell_failure(struct visit *visit, const struct failure *failure)
 {
-    const struct async_frame frame = {.object = failure->task, .type = failure->key.method, .state = -1};
+    const struct async_frame frame = {.object = failure->object, .type = failure->key.method, .state = -1};
     struct cdacq_method method = {.size = sizeof method};
     struct reader *reader = &visit->session->resolver.reader;
     struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
@@ -379,7 +379,7 @@ static void tell_failure(struct visit *visit, const struct failure *failure)
     const struct cdacq_failed_task told = {
         .size = sizeof told,
         .count = failure->count,
-        .task = failure->task,
+        .address = failure->object,
         .exception = failure->exception,
         .method = named ? method.name : NULL,
         .type = failure->key.type ? type_name(visit->session, failure->key.type, NULL) : NULL,

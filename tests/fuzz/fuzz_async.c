@@ -129,10 +129,14 @@ static void find_operations(struct lock_heap *heap, const struct arranged *arran
     for (size_t i = 0; i < operations.chains.count; i++) {
         const struct async_chain *chain = &operations.chains.items[i];
         struct async_common common = {.reason = async_reason_of(&reasons, chain)};
+        enum async_reason_kind kind = common.reason.kind;
         struct text text = {0};
-        async_reason_put(&reasons, chain, &common, &text);
-        if (!text.length)
-            abort();
+        /* The heap has no code, by which the others are named. */
+        if (kind != ASYNC_REASON_OPERATION && kind != ASYNC_REASON_ALL && kind != ASYNC_REASON_WORK) {
+            async_reason_put(&reasons, chain, &common, &text);
+            if (!text.length)
+                abort();
+        }
         text_deinit(&text);
         count += chain->operation_count;
     }

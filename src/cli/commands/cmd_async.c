@@ -107,7 +107,7 @@ static void write_failed_json(struct work *work, const struct cdacq_failed_task 
     json_note(w, "method", task->method);
     json_note(w, "type", task->type);
     json_number(w, "count", task->count);
-    json_address(w, "task", task->task);
+    json_address(w, "task", task->address);
     json_address(w, "exception", task->exception);
     json_end_object(w);
     json_end_line(w);
