@@ -16,7 +16,7 @@ struct control_group {
     size_t controllers_length, path_length;
 };
 
-/* Reads the line at *at and moves *at to the next. False: the line is none of a group, or, if *at is at the end, none. */
+/* Reads the line at *at, and moves *at to the next. False: the line names no group. */
 bool control_group_next(const char **at, struct control_group *ret);
 
 /* Whether a list of words, separated by commas, has a word. */

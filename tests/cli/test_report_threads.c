@@ -148,7 +148,7 @@ START_TEST(delays_and_stillness)
                                                    {.tid = 11, .processor_time = 500, .delay = 100, .runs = 8},
                                                    {.tid = 12,
                                                     .processor_time = 500 + 10 * (uint64_t)PERCENT,
-                                                    .delay = 100 + 80 * (uint64_t)PERCENT,
+                                                    .delay = 100 + 95 * (uint64_t)PERCENT, /* it began before */
                                                     .runs = 9},
                                                    {.tid = 13, .processor_time = 500},
                                                    {.tid = 14, .processor_time = 500, .runs = 1}};
@@ -162,9 +162,9 @@ START_TEST(delays_and_stillness)
         ck_assert_int_eq(busy_is_still(&busy, tid), tid == 10); /* of 13, nothing is counted, and 14 is new */
     ck_assert_uint_eq(busy.list.count, 1);
     ck_assert_uint_eq(busy_percent(&busy, 12), 10);
-    ck_assert_uint_eq(busy_wanted(&busy, 12), 90);
+    ck_assert_uint_eq(busy_wanted(&busy, 12), 100);
     ck_assert_uint_eq(busy_wanted(&busy, 11), 0);
-    ck_assert_uint_eq(busy_delayed(&busy, 12), 80);
+    ck_assert_uint_eq(busy_delayed(&busy, 12), 90);
     ck_assert_uint_eq(busy_delayed(&busy, 11), 0);
 }
 END_TEST
@@ -234,11 +234,16 @@ START_TEST(order_of_stacks)
     for (size_t i = 0; i < STACKS; i++)
         ck_assert_int_eq(ordered.items[i].stack->threads.items[0].tid, tids[i]);
     free(ordered.items);
-    report.verdict_tid = 2; /* that thread comes before all but the one that died */
+    report.verdict_tid = 4; /* which waits, and comes before those that are busy */
     ordered = report_order_stacks(&report);
-    ck_assert_int_eq(ordered.items[0].stack->threads.items[0].tid, 3);
-    ck_assert_int_eq(ordered.items[1].stack->threads.items[0].tid, 2);
-    ck_assert_int_eq(ordered.items[1].rank, STACK_HANGS);
+    ck_assert_int_eq(ordered.items[1].stack->threads.items[0].tid, 1);
+    ck_assert_int_eq(ordered.items[2].stack->threads.items[0].tid, 4);
+    ck_assert_int_eq(ordered.items[2].rank, STACK_HANGS);
+    free(ordered.items);
+    report.verdict_tid = 2; /* which is busy */
+    ordered = report_order_stacks(&report);
+    ck_assert_int_eq(ordered.items[4].stack->threads.items[0].tid, 2);
+    ck_assert_int_eq(ordered.items[4].rank, STACK_BUSY);
     free(ordered.items);
 }
 END_TEST

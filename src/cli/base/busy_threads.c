@@ -90,10 +90,12 @@ static void compare_times(const struct times *before, const struct times *after,
     for (size_t i = 0; i < after->count; i++) {
         const struct cdacq_thread_time *now = &after->items[i];
         const struct cdacq_thread_time then = time_before(before, now->tid);
+        unsigned percent = share_of(then.processor_time, now->processor_time, elapsed);
+        unsigned delayed = was_starved(&then, now) ? 100 : share_of(then.delay, now->delay, elapsed);
         const struct busy_thread busy = {
             .tid = now->tid,
-            .percent = share_of(then.processor_time, now->processor_time, elapsed),
-            .delayed = was_starved(&then, now) ? 100 : share_of(then.delay, now->delay, elapsed),
+            .percent = percent,
+            .delayed = MIN(delayed, 100 - percent), /* a delay can have begun before */
         };
         if (busy_wanted_by(&busy) >= BUSY_LEAST && !busy_list_append(&ret->list, busy))
             out_of_memory();

@@ -1,6 +1,6 @@
 /*
- * report_samples.c: which method the busiest threads run, at moments before that of the report: one stack alone can show
- * what takes little of the time.
+ * report_samples.c: which method the busiest threads run, at moments before that of the report: one stack alone can
+ * show what takes little of the time.
  */
 #include <string.h>
 #include <time.h>

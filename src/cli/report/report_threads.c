@@ -1,8 +1,8 @@
 /*
  * report_threads.c: what the threads do, apart from their waits, and the order of the stacks in the text: what has
- * ended the process or makes it hang first, and what the verdict is about, then what keeps it busy. One thread may have suspended the others, and some
- * may delay that; some use the processors, which makes a process slow. How busy the threads of a running process are is
- * measured; of a core, it is known which ones ran.
+ * ended the process or makes it hang first, and what the verdict is about, then what keeps it busy. One thread may have
+ * suspended the others, and some may delay that; some use the processors, which makes a process slow. How busy the
+ * threads of a running process are is measured; of a core, it is known which ones ran.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -223,11 +223,12 @@ static struct ordered_stack place_of(const struct report *report, size_t index)
         is_of_verdict |= stack->threads.items[i].tid == report->verdict_tid;
         suspends |= stack->threads.items[i].suspends_others || stack->threads.items[i].delays_suspension;
     }
+    bool is_busy = placed.percent || (ran && was_perhaps_busy(report));
     if (stack == report->dead)
         placed.rank = STACK_DEAD;
-    else if (is_of_verdict || suspends || report_hangs(report, stack))
+    else if (suspends || report_hangs(report, stack) || (is_of_verdict && !is_busy))
         placed.rank = STACK_HANGS;
-    else if (placed.percent || (ran && was_perhaps_busy(report)))
+    else if (is_busy)
         placed.rank = STACK_BUSY;
     return placed;
 }
