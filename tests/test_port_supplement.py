@@ -43,6 +43,12 @@ class PortSupplement(unittest.TestCase):
         with self.assertRaises(SystemExit):
             port.ported_fields("Unknown", {"x": 8}, {}, {})
 
+    def test_registers_of_another_type(self):
+        port, added = load(), {"Args": {"Registers": 0}}
+        port.check_added(added, {"Registers": {"!": 16, "X19": 8}, "Args": {"X0": 16, "X19": 8}})
+        with self.assertRaises(SystemExit):
+            port.check_added(added, {"Registers": {"!": 16, "X19": 8}, "Args": {"X0": 16, "X19": 0}})
+
     def test_what_the_next_release_publishes(self):
         port = load()
         later = {"T": {"a": 8, "b": 64}}, {"T": {"a": 16, "b": 56}}
