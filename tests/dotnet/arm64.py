@@ -5,7 +5,8 @@
 
 The program `stacks`: the stacks of its waiting threads are those that they wrote, with lines, and every record of the
 runtime's jitdump is asked at its first, middle and last byte, and what is outside of all. The program `locks` (not with
---brief): locks, waits and deadlocks are those that it told of. The program `dying`: the report has what the process wrote
+--brief): locks, waits and deadlocks are those that it told of. The program `stacks` again: so are the stacks of threads
+that collect garbage (not with --brief). The program `dying`: the report has what the process wrote
 to standard error, word for word. By default it dies in eleven ways, with --brief in four, with --all in every way for
 which the emulator does. Without an argument, the runtimes are the newest of .NET 9, 10 and 11.
 Exit 77 (skipped) where the emulator or the packages cannot be had, unless CDACQ_REQUIRE_ARM64=1: then that is a failure.
@@ -36,7 +37,9 @@ TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 LINES = [9, 10, 11]
 READY_SECONDS = 100  # the emulator takes some ten times as long
 SIGNALS = 10
-TESTS = ["parked", "locks", "deaths"]
+COLLECTED_CORES = 3
+NOT_BRIEF = {"locks", "collected"}
+TESTS = ["parked", "locks", "collected", "deaths"]
 BRIEF = ["Rethrown", "Async", "OnThread", "FailFast"]
 ELEVEN = ["Rethrown", "NullReference", "Generic", "Nested", "Async", "OnThread", "DynamicMethods", "StaticConstructor", "Aggregate",
           "FailFast", "NativeFault"]
@@ -149,6 +152,24 @@ class Run:
                 self.note(f"locks, {way}", enough and not wrong, f"{len(facts.held)} locks, {len(facts.waits)} waits, "
                           f"{len(facts.deadlocks)} deadlocks, {untold} waits of which it is not known if they end{''.join('; ' + text for text in wrong)[:2000]}")
 
+    def collected(self):
+        """Threads that the runtime stops for collections, at any moment."""
+        tally = stack_judge.Tally()
+        for _ in range(COLLECTED_CORES):
+            with tempfile.TemporaryDirectory(dir=self.work) as work:
+                path = os.path.join(work, "collected.jsonl")
+                core, _, _ = self.parked_core([*self.machine.command("stacks"), "collect", path], work)
+                with open(path, encoding="utf-8") as file:
+                    told = [json.loads(line) for line in file]
+                threads = stack_judge.by_thread(stack_run.walk(core)[0])
+                for thread in told:
+                    stack_judge.compare_running(thread["frames"], threads.get(thread["tid"], []), stack_run.INNER, tally, f"thread {thread['tid']}")
+        failed = stack_judge.failures(tally)
+        if failed:
+            tally.report(failed)
+        self.note("collections", not failed and tally.counts["threads whole"] >= COLLECTED_CORES,
+                  ", ".join(f"{number} {key}" for key, number in tally.counts.most_common(6)))
+
     def deaths(self, ways):
         """What the processes wrote as they died."""
         counts, wrong, signatures = collections.Counter(), [], {}
@@ -189,7 +210,7 @@ def main():
             for runtime in lab.runtimes(arguments.runtimes or [str(line) for line in LINES]):
                 run = Run(work, runtime)
                 for name in [arguments.only] if arguments.only else TESTS:
-                    if name != "locks" or not arguments.brief:
+                    if name not in NOT_BRIEF or not arguments.brief:
                         getattr(run, name)(*([arguments.ways or ways_of(arguments)] if name == "deaths" else []))
                 results += run.results
     except lab.Skip as reason:
