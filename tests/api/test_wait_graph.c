@@ -515,7 +515,7 @@ START_TEST(searches_take_reads)
     ck_assert(async_method_find(types, box, &method));
     for (unsigned i = 0; i < 100; i++)
         ck_assert_uint_eq(async_method_awaiter_task(types, &method), 0);
-    ck_assert_uint_gt(heap.target.memory->work.steps, 100 * LOCK_HEAP_VARIABLES);
+    ck_assert_uint_gt(heap.target.memory->work.steps, LOCK_HEAP_VARIABLES); /* once: what was found is kept */
     ck_assert_uint_gt((uint64_t)(THREADING_READS_MAX - types->reads_left) * 2 * THREADING_STEPS_OF_A_READ,
                       heap.target.memory->work.steps);
 }
