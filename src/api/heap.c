@@ -10,7 +10,7 @@
 #include "util/sized.h"
 
 /* The pages of a core are unmapped after so many bytes of objects, so that a heap takes no memory of its own size. */
-enum { BYTES_PER_RELEASE = 64 * 1024 * 1024 };
+enum { BYTES_PER_RELEASE = 16 * 1024 * 1024 };
 
 struct visit {
     struct target *memory;

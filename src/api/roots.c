@@ -13,7 +13,7 @@
 #include "target/core.h"
 #include "util/sized.h"
 
-enum { BYTES_PER_RELEASE = 64 * 1024 * 1024 };
+enum { BYTES_PER_RELEASE = 16 * 1024 * 1024 };
 
 enum { GC_FRAMES_MAX = 1 << 16, GC_FRAME_REFERENCES_MAX = 1 << 16 }; /* of a thread; of a GCFrame */
 
