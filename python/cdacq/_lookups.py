@@ -835,19 +835,19 @@ class Lookups:
 
     def reference_name(self, address: int, offset: int) -> str | None:
         """How an object has the reference at an offset: "_items", "[3].value". None: it is not known."""
-        name = ctypes.c_char_p()
+        name = ctypes.c_void_p()
         with self._inside() as handle:
             call("cdacq_session_get_reference_name", handle, _decode.address(address), _decode.number(offset, "an offset", 64),
                  ctypes.byref(name))
-            return _decode.text(name.value)
+            return _decode.text(ctypes.string_at(name.value)) if name.value else None
 
     def static_name(self, method_table: int, token: int) -> str | None:
         """The name of a static field with its type, as of a HeapRoot."""
-        name = ctypes.c_char_p()
+        name = ctypes.c_void_p()
         with self._inside() as handle:
             call("cdacq_session_get_static_name", handle, _decode.address(method_table), _decode.number(token, "a token", 32),
                  ctypes.byref(name))
-            return _decode.text(name.value)
+            return _decode.text(ctypes.string_at(name.value)) if name.value else None
 
     def async_operations(self) -> records.AsyncOperations:
         """Every pending async operation, found on the heap, the most frequent first. Stop a process: else it changes
@@ -903,10 +903,10 @@ class Lookups:
 
     def type_name(self, method_table: int) -> str | None:
         """The name of a MethodTable's type; "Free" for that of free memory in the heap."""
-        name = ctypes.c_char_p()
+        name = ctypes.c_void_p()
         with self._inside() as handle:
             call("cdacq_session_get_type_name", handle, _decode.address(method_table), ctypes.byref(name))
-            return _decode.text(name.value)
+            return _decode.text(ctypes.string_at(name.value)) if name.value else None
 
     # ---- Locks
 
