@@ -2,9 +2,9 @@
  * debug_info.h: what the JIT compiler stores for a method: the map from native offsets to IL offsets, and where
  * arguments and locals are. The blob begins with sizes, followed by chunks; the chunk of bounds has the map, that of
  * variables the places. The encoding of the former changed with .NET 10 and 11, that of the latter with 11; a row of
- * struct debug_info_encoding is one of them. Everything here is pure: bytes in, bounds and variables out. Damaged bytes give false, never an endless
- * loop: each bound takes at least one bit, and each variable two bytes, of a chunk whose size is capped.
- * Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md; src/coreclr/vm/debuginfostore.cpp;
+ * struct debug_info_encoding is one of them. Everything here is pure: bytes in, bounds and variables out. Damaged bytes
+ * give false, never an endless loop: each bound takes at least one bit, and each variable two bytes, of a chunk whose
+ * size is capped. Source: dotnet/runtime docs/design/datacontracts/DebugInfo.md; src/coreclr/vm/debuginfostore.cpp;
  * src/coreclr/inc/cordebuginfo.h.
  */
 #ifndef CDACQ_FORMATS_DEBUG_INFO_H

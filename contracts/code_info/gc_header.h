@@ -45,9 +45,8 @@ struct gc_header {
     uint32_t code_length;
     uint32_t frame_register; /* as encoded; UINT32_MAX: none */
     enum gc_generic_context generic_context;
-    int64_t
-        generic_context_slot; /* bytes; since version 4 from the frame pointer, before from the caller's stack pointer */
-    uint32_t stack_area;      /* words of outgoing arguments, at the stack pointer */
+    int64_t generic_context_slot; /* bytes from the frame pointer; before version 4 from the caller's SP */
+    uint32_t stack_area;          /* words of outgoing arguments, at the stack pointer */
     uint32_t point_count, range_count;
     uint8_t shift;       /* offsets count units of that many bytes, as a power of two */
     bool is_byte_before; /* a call is described by its last byte, not by the address that it returns to */

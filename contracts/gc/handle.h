@@ -1,8 +1,8 @@
 /*
  * handle.h: the handles of the GC: references from outside of the heap, of several kinds. A map leads to buckets of
- * tables, one table for each heap of server GC, and a table to segments of 64 KiB. A segment has blocks of 64 handles of
- * one kind. A block of dependent handles has a second block, with the objects that depend on the first.
- * Source: src/coreclr/gc/{handletablepriv.h,handletableconstants.h,gcinterface.dac.h}; docs/design/datacontracts/GC.md.
+ * tables, one table for each heap of server GC, and a table to segments of 64 KiB. A segment has blocks of 64 handles
+ * of one kind. A block of dependent handles has a second block, with the objects that depend on the first. Source:
+ * src/coreclr/gc/{handletablepriv.h,handletableconstants.h,gcinterface.dac.h}; docs/design/datacontracts/GC.md.
  */
 #ifndef CDACQ_CONTRACTS_GC_HANDLE_H
 #define CDACQ_CONTRACTS_GC_HANDLE_H

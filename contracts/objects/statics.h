@@ -3,7 +3,8 @@
  * found by their modules: those of the application domain, where the runtime describes its list, and those that the
  * caller knows of. A module has a map of the types that it defines and a table of those that it has made, such as
  * instances of generic types.
- * Source: dotnet/runtime docs/design/datacontracts/{Loader,RuntimeTypeSystem,Thread}.md; src/coreclr/vm/threadstatics.h.
+ * Source: dotnet/runtime docs/design/datacontracts/{Loader,RuntimeTypeSystem,Thread}.md;
+ * src/coreclr/vm/threadstatics.h.
  */
 #ifndef CDACQ_CONTRACTS_OBJECTS_STATICS_H
 #define CDACQ_CONTRACTS_OBJECTS_STATICS_H

@@ -569,7 +569,9 @@ enum cdacq_complete_flags {
     CDACQ_COMPLETE_UNCONFIRMED = 1 << 0, /* also use files that nothing in the core confirms or contradicts */
 };
 
-/* A file that a complete core lacks bytes of, or that nothing confirms. Strings are valid until the callback returns. */
+/*
+ * A file that a complete core lacks bytes of, or that nothing confirms. Strings are valid until the callback returns.
+ */
 struct cdacq_unfilled_file {
     size_t size; /* set by the library */
     const char *path;
@@ -592,13 +594,15 @@ struct cdacq_complete_core {
  * Writes a core again, to the file at `path`, with the missing pages of its mapped files filled in: for programs that
  * take memory from the core alone, as the debugger services do. Only files that something in the core confirms supply
  * bytes (cdacq_module_info.verified), unless `flags` (enum cdacq_complete_flags) say otherwise: those bytes are marked,
- * so that this library tells answers that rest on them. Of cores of the kernel and of gdb, which have all memory that the process has
- * changed, all missing pages are filled in; of others, those that no process changes. The notes stay as they are.
- * Adjacent segments are joined; there are more than 10,000 program headers only where the memory has that many parts.
+ * so that this library tells answers that rest on them. Of cores of the kernel and of gdb, which have all memory that
+ * the process has changed, all missing pages are filled in; of others, those that no process changes. The notes stay as
+ * they are. Adjacent segments are joined; there are more than 10,000 program headers only where the memory has that
+ * many parts.
  *
- * `visit`, if it is not NULL, is called for each file that still lacks bytes or is unconfirmed, after the core was written; a result
- * other than 0 ends the visit with CDACQ_STOPPED. `ret` may be NULL. The file has mode 0600 and appears when it is
- * complete. Fails with ARGUMENT if the target is no core, with FORMAT if its notes are missing, with NOMEM or IO.
+ * `visit`, if it is not NULL, is called for each file that still lacks bytes or is unconfirmed, after the core was
+ * written; a result other than 0 ends the visit with CDACQ_STOPPED. `ret` may be NULL. The file has mode 0600 and
+ * appears when it is complete. Fails with ARGUMENT if the target is no core, with FORMAT if its notes are missing, with
+ * NOMEM or IO.
  */
 CDACQ_API enum cdacq_status
 cdacq_target_write_complete_core(struct cdacq_target *target, const char *path, unsigned flags,

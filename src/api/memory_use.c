@@ -1,6 +1,6 @@
 /*
- * memory_use.c: the memory of a process by what it is for: what is in RAM, or what a core has. Source: proc_pid_smaps(5);
- * pagemap in Linux Documentation/admin-guide/mm/pagemap.rst.
+ * memory_use.c: the memory of a process by what it is for: what is in RAM, or what a core has. Source:
+ * proc_pid_smaps(5); pagemap in Linux Documentation/admin-guide/mm/pagemap.rst.
  */
 #include <errno.h>
 #include <stdio.h>

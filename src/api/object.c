@@ -158,8 +158,7 @@ enum cdacq_status cdacq_session_write_value(struct cdacq_session *session, const
     struct cdacq_value own = {.size = sizeof own};
     enum cdacq_status status = sized_check(value, "struct cdacq_value", err);
     if (status == CDACQ_OK)
-        status =
-            write ? begin(session, UINT64_MAX, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
+        status = write ? begin(session, UINT64_MAX, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
     if (status < 0)
         return status;
     sized_copy(&own, value, sized_size(value));

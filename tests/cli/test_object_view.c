@@ -47,10 +47,10 @@ static enum cdacq_status give_string(struct cdacq_session *session, uint64_t str
 #include "src/cli/commands/object_heap.c"
 #include "src/cli/commands/object_json.c"
 #include "src/cli/commands/object_view.c"
-#define put_field text_put_field
-#define put_item  text_put_item
-#define put_items text_put_items
-#define put_value text_put_value
+#define put_field     text_put_field
+#define put_item      text_put_item
+#define put_items     text_put_items
+#define put_value     text_put_value
 #define put_referrers text_put_referrers
 #include "src/cli/commands/object_text.c"
 #undef put_value

@@ -1,6 +1,6 @@
 /*
- * test_debug_info.c: native offsets to IL offsets, and places of variables, on blobs that are written here, number by number, from the format's
- * description. Blobs of real processes are read by the tests on runtimes.
+ * test_debug_info.c: native offsets to IL offsets, and places of variables, on blobs that are written here, number by
+ * number, from the format's description. Blobs of real processes are read by the tests on runtimes.
  */
 #include "tests/support/check_main.h"
 #include "formats/debug_info.h"

@@ -1,7 +1,7 @@
 /*
- * fuzz_portable_pdb.c: a byte that chooses, then any bytes: 0 as a PDB, of which every method, local, document and custom
- * information is read; 1 as the sequence points of one method, after a byte for its document; 2 and 3 as a PE image,
- * flat or mapped, whose debug directory is read.
+ * fuzz_portable_pdb.c: a byte that chooses, then any bytes: 0 as a PDB, of which every method, local, document and
+ * custom information is read; 1 as the sequence points of one method, after a byte for its document; 2 and 3 as a PE
+ * image, flat or mapped, whose debug directory is read.
  */
 #include "formats/pe_debug.h"
 #include "formats/portable_pdb/local_variables.h"

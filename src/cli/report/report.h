@@ -60,7 +60,9 @@ struct report_heap_type {
     uint64_t method_table, count, bytes;
 };
 
-/* The GC heap of a process that died of an OutOfMemoryException. Without objects: it is not known, or no such process. */
+/*
+ * The GC heap of a process that died of an OutOfMemoryException. Without objects: it is not known, or no such process.
+ */
 struct report_heap {
     uint64_t objects, bytes, free_bytes, committed;
     struct report_heap_type types[REPORT_HEAP_TYPES]; /* the largest */
