@@ -318,7 +318,7 @@ START_TEST(text)
     report_write_busy_text(&report);
     ck_assert_ptr_nonnull(strstr(
         written,
-        "  TID 5 \"five\" used 50 % of a processor for 0.2 s and was stopped in memcpy, called by Demo.Main()\n"));
+        "  TID 5 \"five\" used 50 % of a processor for 0.2 s and was seen in memcpy, called by Demo.Main()\n"));
     ck_assert_ptr_nonnull(strstr(written, "  TID 6 used 50 %"));
     frames[1].frame.by = CDACQ_FRAME_BY_GUESS;
     report_write_busy_text(&report);
@@ -417,7 +417,7 @@ START_TEST(samples)
     ck_assert_uint_eq(busy_samples_in(busy_find(&busy, 5), NULL), 0);
     report_write_busy_text(&report);
     snprintf(line, sizeof line,
-             "\nBusy threads:\n  TID 5 \"five\" used 90 %% of a processor for 0.2 s and was stopped in memcpy, "
+             "\nBusy threads:\n  TID 5 \"five\" used 90 %% of a processor for 0.2 s and was seen in memcpy, "
              "called by Demo.Main() (%d of 3 samples were there)\n",
              _i + 1);
     ck_assert_str_eq(written, line);

@@ -150,7 +150,7 @@ static void write_measured(const struct report *report, struct output *out)
         output_printf(out, " used %u %% of a processor for %.1f s", measured->percent, busy->seconds);
         if (measured->delayed >= BUSY_LEAST)
             output_printf(out, ", was ready to run for another %u %%", measured->delayed);
-        output_literal(out, has_stack ? " and was stopped in " : " and has ended");
+        output_literal(out, has_stack ? " and was seen in " : " and has ended");
         if (has_stack)
             put_code(out, at.stack);
         if (has_stack && busy->samples)

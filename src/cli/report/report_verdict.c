@@ -426,6 +426,8 @@ static bool judge_starvation(struct report_verdict *verdict, const struct report
     output_printf(&verdict->what,
                   "the thread pool starves: %" PRIu64 " work item%s while all %" PRIu32 " of its busy workers wait",
                   pool->queued, pool->queued == 1 ? " is queued" : "s are queued", pool->busy);
+    if (pool->workers >= pool->max_workers)
+        output_literal(&verdict->what, " (it may have no more)");
     put_wait_of_worker(verdict, report);
     say_of_one_moment(verdict);
     put_command(verdict, report, "stack --managed", verdict->tid);
@@ -560,6 +562,7 @@ static void put_waiting(struct report_verdict *verdict, const struct report *rep
     verdict->waits_for = waiting->word;
     verdict->tid = waiting->thread->tid;
     verdict->place = waiting->place;
+    verdict->blocked = waiting->blocked;
     verdict->called = waiting->called;
     report_put_thread(&verdict->what, waiting->thread->tid, waiting->thread->name);
     report_put_waiting(&verdict->what, report, waiting);
@@ -587,10 +590,13 @@ static bool judge_waiting(struct report_verdict *verdict, const struct report *r
         else
             output_literal(
                 &verdict->sure,
-                "nothing is known to be wrong: only the program's author knows whether this wait is too long");
+                "this wait may be normal: nothing shows whether it ends. A second report shows whether it lasts");
         if (!of_finalizer)
             verdict->certainty = "moment";
-        put_command(verdict, report, "stack --managed", verdict->tid);
+        if (waiting.wait && waiting.wait->kind == CDACQ_WAIT_TASK)
+            put_command(verdict, report, "async", 0);
+        else
+            put_command(verdict, report, "stack --managed", verdict->tid);
     }
     wait_lines_release(&waits);
     return is_found;
@@ -719,7 +725,10 @@ void report_verdict_write_text(const struct report_verdict *verdict, struct outp
         output_label(out, "where");
     if (verdict->place.method)
         report_put_place(out, &verdict->place);
-    if (verdict->tid)
+    if (verdict->place.method && verdict->blocked.method) {
+        output_printf(out, ", awaited by TID %d", verdict->tid);
+        report_put_in_place(out, &verdict->blocked);
+    } else if (verdict->tid)
         output_printf(out, verdict->place.method ? " (TID %d)" : "TID %d", verdict->tid);
     if (verdict->place.method || verdict->tid)
         output_literal(out, "\n");

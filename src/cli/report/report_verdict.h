@@ -16,6 +16,7 @@ struct report_verdict {
     const struct cdacq_method *called; /* the method of the framework that waits for the program; NULL: not known */
     int tid;                           /* the thread that died, waits or is busy; 0: none */
     struct report_place place;
+    struct report_place blocked; /* where the thread itself waits, if `place` is of an async method */
     /* Lines of text, escaped. An empty one says nothing. */
     struct output what;
     struct output by;     /* what did it, or which thread has to go on first */

@@ -33,7 +33,7 @@ static const struct task_meaning *task_meaning(const char *type)
         {"System.Threading.Channels.", "channel", "a channel"},
         {"System.Net.Sockets.", "socket", "a socket"},
         {"WhenAllPromise", "tasks", "several tasks (Task.WhenAll)"},
-        {"UnwrapPromise", "tasks", "the task of another task (Task.Run)"},
+        {"UnwrapPromise", "tasks", "an async method that Task.Run started"},
         {"CompleteOnInvokePromise", "tasks", "one of several tasks (Task.WhenAny)"},
         {"TwoTaskWhenAnyPromise", "tasks", "one of several tasks (Task.WhenAny)"},
     };
@@ -181,6 +181,7 @@ static bool describe(const struct report *report, const struct shown_waits *wait
         .call = call,
         .word = wait ? wait_word(wait) : call_word(call, reads_console(at->stack)),
         .place = awaiting.method ? awaiting : report_place_on_stack(at->stack),
+        .blocked = awaiting.method ? report_place_on_stack(at->stack) : (struct report_place){.method = NULL},
         .called = of_program ? called_method(at->stack, of_program) : NULL,
     };
     return true;

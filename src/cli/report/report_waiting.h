@@ -15,6 +15,7 @@ struct report_waiting {
     const struct cdacq_system_call *call; /* NULL: not known */
     const char *word;                     /* for programs: "socket" */
     struct report_place place;            /* where the program waits: of async methods, the innermost */
+    struct report_place blocked;          /* where the thread itself waits, if `place` is of an async method */
     const struct cdacq_method *called;    /* the method of the framework that the program called; NULL: not known */
 };
 
