@@ -317,6 +317,19 @@ class Habits(Case):
         self.assertIn(f" {row['method']} +0x0 [r2r", answer)
         self.assertIn(row["error"], self.assert_run(ANSWERED, "inspect", small, row["code_start"]).stdout.decode())
 
+    def test_heap_export(self):
+        """The file is that of the whole heap, never the target, and there is none without a heap."""
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "a.heapsnapshot")
+            for options in [["--json"], ["--all"], ["-o", "-", "--type=*"], ["--generation=2"], ["--why=0x10"], ["--retained"],
+                            ["--strings"], ["-o", name], [CORE]]:
+                self.assertIn("--export writes the whole heap", self.assert_usage_error("heap", f"--export={name}", *options, CORE))
+            self.assert_run(FAILED, "heap", "--export", name, CORE, lines=1)
+            self.assertEqual(os.listdir(folder), [])
+            core = shutil.copy(CORE, folder)
+            self.assertIn(b"is the target", self.assert_run(FAILED, "heap", "--export", core, core, lines=1).stderr)
+            self.assertEqual(pathlib.Path(core).read_bytes(), CORE.read_bytes())
+
     def test_few_messages(self):
         """A core may lack any number of things: commands tell the first 20, what has no address, and how many more."""
         small = FIXTURES / "net10-x64" / "core"

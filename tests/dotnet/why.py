@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What keeps objects of real processes: `cdacq heap --why` against what a program planted, and `--retained` against the debugger services.
+`--export` has the objects of `cdacq heap` and the paths of `--why`.
 
     why.py [RUNTIME...]     words of lab.runtimes()
 
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import heap_snapshot
 import lab
 import stack_run
 
@@ -137,6 +139,40 @@ def compare_retained(tally, what, target):
     return summary
 
 
+def listed_types(target):
+    """By name of a type: how many objects, and their bytes."""
+    _, said, _ = ask(target, "--json", "--all")
+    sums = collections.defaultdict(lambda: [0, 0])
+    for line in map(json.loads, said.splitlines()):
+        if line.get("type", "Free") != "Free":
+            sums[line["type"]][0] += line["count"]
+            sums[line["type"]][1] += line["bytes"]
+    return {name: tuple(pair) for name, pair in sums.items()}
+
+
+def compare_export(tally, what, core, kept):
+    """The file has the objects of the heap; the paths that --why has are in it, and none is shorter."""
+    name = f"{core}.heapsnapshot"
+    code, said, errors = ask(core, f"--export={name}")
+    tally.expect(code in (0, 1) and not said and os.stat(name).st_mode & 0o777 == 0o600, f"{what}: --export: {code} {errors[:300]}")
+    snapshot = heap_snapshot.Snapshot(name)
+    os.remove(name)
+    wanted, found = listed_types(core), snapshot.types()
+    differing = [f"{word}: {found.get(word)} not {wanted.get(word)}" for word in wanted.keys() | found.keys() if wanted.get(word) != found.get(word)]
+    tally.expect(wanted and not differing, f"{what}: types in the snapshot: {differing[:4]}")
+    tally.expect(len(snapshot.distances([0])) == len(snapshot.nodes), f"{what}: nodes that the root does not reach")
+    tally.said["exported objects"] += sum(count for count, _ in found.values())
+    distances = snapshot.distances(snapshot.roots())
+    _, answers, _ = why(core, *(leak.type for leak in kept))
+    for answer in answers:
+        if not answer["root"]:
+            continue
+        ends = snapshot.follow(answer["root"]["text"], answer["path"])
+        tally.said["exported paths"] += 1
+        tally.expect(any(distances[end] == len(answer["path"]) - 1 for end in ends),
+                     f"{what}: not in the snapshot: {answer['root']} {answer['path'][:4]}")
+
+
 def judge(tally, services, what, core, directory, summary):
     """The debugger services count the handles of each kind, and the objects with finalizers."""
     answer = services.walk(core, directory, "roots")
@@ -194,6 +230,7 @@ def test_runtime(work, runtime, services):
                 continue
             compare_why(tally, kind, runtime, core, kept, free)
             compare_text(tally, kind, core)
+            compare_export(tally, kind, core, kept)
             summary = compare_retained(tally, kind, core)
             if kind == "full" and summary:
                 judge(tally, services, kind, core, directory, summary)

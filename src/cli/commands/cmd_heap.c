@@ -12,6 +12,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/commands/heap_export.h"
 #include "src/cli/commands/heap_growth.h"
 #include "src/cli/commands/heap_strings.h"
 #include "src/cli/commands/heap_why.h"
@@ -37,6 +38,8 @@ struct heap_options {
     struct word_list why;   /* addresses of objects, or patterns of types: what keeps them */
     bool retained;
     bool strings;
+    bool exports;
+    const char *export; /* a file; NULL: standard output */
 };
 
 /* What a type, a generation or a heap has. */
@@ -456,7 +459,11 @@ static bool show_other(const struct heap_options *options, const struct opened_t
         *ret = heap_why_show(&question, &options->why);
     else if (options->retained)
         *ret = heap_retained_show(&question);
-    return options->why.count || options->retained;
+    else if (options->exports)
+        *ret = heap_export_write(&question);
+    else
+        return false;
+    return true;
 }
 
 static int show_heap(const void *given, const struct opened_target *opened)
@@ -488,11 +495,28 @@ static int show_heap(const void *given, const struct opened_target *opened)
     return code;
 }
 
+/* The file of --export takes the place of --output. */
+static int run_export(const struct heap_options *options)
+{
+    const struct common_options *common = &options->common;
+    struct heap_options with_file = *options;
+    if (options->types.count || options->generation != ANY_GENERATION || options->why.count || options->retained ||
+        options->strings || common->all || common->json || common->output || common->targets.count > 1) {
+        message("heap: --export writes the whole heap to its FILE: give no --type, --generation, --why, --retained, "
+                "--strings, --all, --json, --output or OTHER");
+        return EXIT_USAGE;
+    }
+    with_file.common.output = options->export;
+    return target_run(&with_file.common, &(const struct target_use){.run = show_heap, .flags = CDACQ_OPEN_STOP});
+}
+
 static int run(const void *given)
 {
     const struct heap_options *options = given;
     const struct heap_growth_options growth = {
         .common = &options->common, .types = &options->types, .generation = (int)options->generation - 1};
+    if (options->exports)
+        return run_export(options);
     if (options->strings &&
         (options->types.count || options->generation != ANY_GENERATION || options->common.targets.count > 1)) {
         message("heap: --strings is about all strings of one heap: give no --type, --generation or OTHER");
@@ -515,6 +539,8 @@ const struct option_row heap_rows[] = {
     {"retained", NULL, "show what would be freed with each static field, type and object",
      TO_FLAG(struct heap_options, retained)},
     {"strings", NULL, "show equal strings instead, and what their copies cost", TO_FLAG(struct heap_options, strings)},
+    {"export", "FILE", "write all objects, references and roots as a V8 heap snapshot, which Chrome and VS Code open",
+     TO_OUTPUT(struct heap_options, export), AND_GIVEN(struct heap_options, exports)},
     {0},
 };
 
@@ -532,5 +558,5 @@ const struct command command_heap = {
                "has one object for each type and, last, one for the whole heap. --why names what keeps objects:\n"
                "static fields, thread statics, locals of methods, handles, the finalizer queue. With OTHER, a core\n"
                "or a process of a later time, it shows by type how the heap has grown since TARGET.\n",
-    .exit_partly = "a part of the heap cannot be read, or a type has no name",
+    .exit_partly = "a part of the heap cannot be read, or a type or reference has no name",
 };

@@ -25,9 +25,10 @@ static int fail(struct heap_graph *graph, const char *why)
 
 static uint64_t memory_of(const struct heap_graph *graph)
 {
-    return sizeof(uint32_t) * ((uint64_t)graph->places.capacity + graph->sizes.capacity + graph->type_of.capacity +
-                               graph->first_edge.capacity + graph->edges.capacity + graph->blocks.capacity) +
-           sizeof(struct graph_root) * (uint64_t)graph->roots.capacity;
+    return sizeof(uint32_t) *
+               ((uint64_t)graph->places.capacity + graph->sizes.capacity + graph->type_of.capacity +
+                graph->first_edge.capacity + graph->edges.capacity + graph->blocks.capacity + graph->offsets.capacity) +
+           graph->paddings.capacity + sizeof(struct graph_root) * (uint64_t)graph->roots.capacity;
 }
 
 static const char too_large[] = "the graph of its objects would take more than 8 GiB";
@@ -86,6 +87,8 @@ static int add_object(const struct cdacq_heap_object *object, void *context)
         return 1;
     if (!graph_numbers_append(&graph->places, (uint32_t)place) ||
         !graph_numbers_append(&graph->sizes, (uint32_t)size) || !graph_numbers_append(&graph->type_of, type))
+        return fail(graph, "out of memory");
+    if (graph->has_offsets && !graph_bytes_append(&graph->paddings, (uint8_t)(size * SIZE - object->byte_size)))
         return fail(graph, "out of memory");
     if (UNLIKELY(graph->places.count % STEP == 0)) {
         progress_step(&graph->progress, graph->places.count);
@@ -259,8 +262,11 @@ static bool sort_roots(struct heap_graph *graph)
 
 /* ---- References ------------------------------------------------------------------------------------------------- */
 
-static int add_edge(struct heap_graph *graph, uint32_t target)
+/* `offset` is in units of PLACE. */
+static int add_edge(struct heap_graph *graph, uint32_t target, uint64_t offset)
 {
+    if (graph->has_offsets && !graph_numbers_append(&graph->offsets, (uint32_t)MIN(offset, (uint64_t)GRAPH_NONE)))
+        return fail(graph, "out of memory");
     if (graph->edges.count >= UINT32_MAX - 1)
         return fail(graph, "it has more than 4 billion references");
     if (UNLIKELY(graph->edges.count == graph->edges.capacity) && memory_of(graph) > GRAPH_MEMORY_MAX)
@@ -277,7 +283,7 @@ static int advance(struct heap_graph *graph, uint32_t object)
             if (root->object != graph->object)
                 break;
             graph->next_dependent++;
-            if (add_edge(graph, root->dependent))
+            if (add_edge(graph, root->dependent, GRAPH_NONE))
                 return 1;
         }
         graph->first_edge.items[graph->object + 1] = (uint32_t)graph->edges.count;
@@ -315,7 +321,7 @@ static int add_reference(uint64_t object, uint64_t offset, uint64_t target, void
             return 0;
     }
     uint32_t found = heap_graph_find(graph, target);
-    return found == GRAPH_NONE ? 0 : add_edge(graph, found);
+    return found == GRAPH_NONE ? 0 : add_edge(graph, found, offset / PLACE);
 }
 
 static int ignore_problem(const char *text, void *context)
@@ -359,10 +365,9 @@ static enum cdacq_status read_references(struct heap_graph *graph, struct cdacq_
     return status == CDACQ_OK && advance(graph, (uint32_t)graph->places.count) ? CDACQ_STOPPED : status;
 }
 
-bool heap_graph_read(struct heap_graph *graph, struct cdacq_session *session, int results)
+static bool read_graph(struct heap_graph *graph, int results)
 {
     struct cdacq_error error;
-    *graph = (struct heap_graph){.session = session};
     progress_begin(&graph->progress, "objects", results);
     enum cdacq_status status = read_objects(graph, &error);
     if (status == CDACQ_OK)
@@ -378,6 +383,18 @@ bool heap_graph_read(struct heap_graph *graph, struct cdacq_session *session, in
     else if (status != CDACQ_OK)
         message("the heap cannot be read: %s", status < 0 ? error.message : graph->failure ? graph->failure : "");
     return status == CDACQ_OK;
+}
+
+bool heap_graph_read(struct heap_graph *graph, struct cdacq_session *session, int results)
+{
+    *graph = (struct heap_graph){.session = session};
+    return read_graph(graph, results);
+}
+
+bool heap_graph_read_offsets(struct heap_graph *graph, struct cdacq_session *session, int results)
+{
+    *graph = (struct heap_graph){.session = session, .has_offsets = true};
+    return read_graph(graph, results);
 }
 
 void heap_graph_deinit(struct heap_graph *graph)
@@ -398,6 +415,8 @@ void heap_graph_deinit(struct heap_graph *graph)
     graph_numbers_deinit(&graph->edges);
     graph_numbers_deinit(&graph->blocks);
     graph_numbers_deinit(&graph->dependents);
+    graph_numbers_deinit(&graph->offsets);
+    graph_bytes_deinit(&graph->paddings);
     graph_addresses_deinit(&graph->slots);
     graph_roots_deinit(&graph->roots);
 }

@@ -1,6 +1,7 @@
 /*
  * heap_graph.h: the objects of a heap with their references, and the roots, as arrays of small numbers: 16 bytes an
- * object and 4 a reference. Objects are numbered in the order of their addresses.
+ * object and 4 a reference; with the places of references, 17 and 8. Objects are numbered in the order of their
+ * addresses.
  */
 #ifndef CDACQ_CLI_COMMANDS_HEAP_GRAPH_H
 #define CDACQ_CLI_COMMANDS_HEAP_GRAPH_H
@@ -33,6 +34,7 @@ static inline uint64_t graph_type_key(const struct graph_type *type)
 DEFINE_HASH_TABLE(graph_type_index, struct graph_type, uint64_t, graph_type_key, hash_u64, equal_u64);
 DEFINE_VECTOR(graph_types, struct graph_type);
 DEFINE_VECTOR(graph_numbers, uint32_t);
+DEFINE_VECTOR(graph_bytes, uint8_t);
 
 /* A part of the heap; its objects are [first, first of the next). */
 struct graph_segment {
@@ -70,8 +72,12 @@ struct heap_graph {
     struct graph_numbers first_edge; /* with one more at the end */
     struct graph_numbers edges;      /* objects */
     struct graph_numbers blocks;     /* the first object at or after each 512 bytes of a segment */
-    struct graph_roots roots;        /* in the order of what they are: static fields first */
-    struct graph_texts problems;     /* what of the heap or the roots was left out */
+    /* Only with the places of references: */
+    bool has_offsets;
+    struct graph_bytes paddings;  /* of each object: what `sizes` has too much, in bytes */
+    struct graph_numbers offsets; /* of each edge, in units of 4 bytes; GRAPH_NONE: of a dependent handle */
+    struct graph_roots roots;     /* in the order of what they are: static fields first */
+    struct graph_texts problems;  /* what of the heap or the roots was left out */
     uint64_t problem_count;
     bool is_under_way; /* a garbage collection was */
     /* While it is read: */
@@ -87,6 +93,8 @@ struct heap_graph {
 
 /* Reads the graph. False, with a message: the heap cannot be read, or its graph would be too large. */
 bool heap_graph_read(struct heap_graph *graph, struct cdacq_session *session, int results);
+/* The same, with the places of references. */
+bool heap_graph_read_offsets(struct heap_graph *graph, struct cdacq_session *session, int results);
 void heap_graph_deinit(struct heap_graph *graph);
 
 /* The object that an address is in; GRAPH_NONE: none. */
@@ -96,6 +104,18 @@ enum cdacq_generation heap_graph_generation(const struct heap_graph *graph, uint
 static inline uint64_t heap_graph_size(const struct heap_graph *graph, uint32_t object)
 {
     return (uint64_t)graph->sizes.items[object] * 8;
+}
+
+/* The same without padding, as the runtime has it. Needs `has_offsets`. */
+static inline uint64_t heap_graph_exact_size(const struct heap_graph *graph, uint32_t object)
+{
+    return heap_graph_size(graph, object) - graph->paddings.items[object];
+}
+
+/* Where the object of an edge has it, in bytes from the object. Needs `has_offsets`, and no dependent handle. */
+static inline uint64_t heap_graph_offset(const struct heap_graph *graph, uint32_t edge)
+{
+    return (uint64_t)graph->offsets.items[edge] * 4;
 }
 
 /* The name of a type; NULL: not known. */
