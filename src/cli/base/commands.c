@@ -24,7 +24,7 @@ const size_t command_count = ARRAY_SIZE(commands);
 /* In the order in which help shows them. */
 static const struct option_row *const all_rows[] = {
     json_rows,    output_rows, target_rows, names_rows,   stubs_rows,    r2r_rows,      elf_rows,
-    jitdump_rows, follow_rows, filter_rows, records_rows, snapshot_rows, complete_rows, info_rows,
+    jitdump_rows, follow_rows, folded_rows, records_rows, snapshot_rows, complete_rows, info_rows,
     report_rows,  stack_rows,  whole_rows,  heap_rows,    async_rows,    object_rows,   general_rows,
 };
 

@@ -98,7 +98,7 @@ extern const struct command command_async, command_bundle, command_complete, com
     command_snapshot, command_stack, command_symfs, command_verify, command_version;
 
 /* The options of one command. */
-extern const struct option_row async_rows[], complete_rows[], elf_rows[], filter_rows[], heap_rows[], info_rows[],
-    jitdump_rows[], object_rows[], records_rows[], report_rows[], snapshot_rows[], stack_rows[];
+extern const struct option_row async_rows[], complete_rows[], elf_rows[], heap_rows[], info_rows[], jitdump_rows[],
+    object_rows[], records_rows[], report_rows[], snapshot_rows[], stack_rows[];
 
 #endif

@@ -72,6 +72,12 @@ const struct option_row whole_rows[] = {
     {0},
 };
 
+const struct option_row folded_rows[] = {
+    {"folded", NULL, "write folded stacks, for flame graphs; of 'filter', those of 'perf script'",
+     TO_FLAG(COMMON, folded)},
+    {0},
+};
+
 const struct option_row general_rows[] = {
     {"color", "WHEN", "use colour: auto (on a terminal), always or never",
      TO_CHOICE(struct general_options, colour, "auto always never")},

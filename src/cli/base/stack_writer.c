@@ -24,7 +24,7 @@ const char *signal_text(int signal, char buffer[SIGNAL_TEXT_SIZE])
     return buffer;
 }
 
-static const char *funclet_text(enum cdacq_funclet_kind kind)
+const char *stack_funclet_text(enum cdacq_funclet_kind kind)
 {
     static const char *const texts[] = {[CDACQ_FUNCLET_CATCH] = "catch",
                                         [CDACQ_FUNCLET_FILTER] = "filter",
@@ -78,7 +78,7 @@ static void write_frame(struct answers *answers, const struct stack_frame *item)
     output_printf(out, "%-4s ", number);
     if (is_guess)
         output_style(out, STYLE_NONE);
-    const char *funclet = funclet_text(frame->funclet);
+    const char *funclet = stack_funclet_text(frame->funclet);
     if (funclet)
         output_printf(out, "[%s] ", funclet);
     if (frame->method || (!frame->symbol && !frame->module))
@@ -103,10 +103,20 @@ void stack_frame_write_members(struct answers *answers, struct json_writer *w, c
     answers_write_members(answers, w, method, frame->kind == CDACQ_FRAME_ASYNC ? "async" : NULL);
     json_string(w, "by", source_text(frame->by));
     json_bool(w, "after_gap", frame->after_gap);
-    json_string(w, "funclet", funclet_text(frame->funclet));
+    json_string(w, "funclet", stack_funclet_text(frame->funclet));
     json_address(w, "cfa", frame->cfa);
     if (frame->kind == CDACQ_FRAME_ASYNC)
         json_address(w, "object", frame->object);
+}
+
+void stack_write_thread(struct output *out, const struct stack_thread *thread)
+{
+    char text[SIGNAL_TEXT_SIZE];
+    output_printf(out, "%d", thread->tid);
+    if (thread->name && thread->name[0])
+        output_text_between(out, " \"", thread->name, "\"");
+    if (thread->died)
+        output_printf(out, ", died of %s", signal_text(thread->signal, text));
 }
 
 /* "TID 12 "worker", 13:" or "TID 12, died of SIGSEGV:" */
@@ -115,13 +125,8 @@ static void write_heading(struct output *out, const struct stack *stack)
     output_style(out, STYLE_HEADING);
     output_literal(out, "TID ");
     for (size_t i = 0; i < stack->threads.count; i++) {
-        const struct stack_thread *thread = &stack->threads.items[i];
-        output_printf(out, "%s%d", i ? ", " : "", thread->tid);
-        if (thread->name && thread->name[0])
-            output_text_between(out, " \"", thread->name, "\"");
-        char text[SIGNAL_TEXT_SIZE];
-        if (thread->died)
-            output_printf(out, ", died of %s", signal_text(thread->signal, text));
+        output_literal(out, i ? ", " : "");
+        stack_write_thread(out, &stack->threads.items[i]);
     }
     if (stack->threads.count > 1)
         output_printf(out, " (%zu threads)", stack->threads.count);
@@ -148,8 +153,7 @@ static size_t add_module(const char **modules, size_t count, const char *name)
     return count + 1;
 }
 
-/* "... 9 native frames (libcoreclr.so)". */
-static void write_native_row(struct output *out, const struct stack *stack, size_t first, size_t count)
+void stack_write_native_row(struct output *out, const struct stack *stack, size_t first, size_t count)
 {
     const char *modules[MODULES_SHOWN + 1];
     size_t known = 0;
@@ -158,7 +162,7 @@ static void write_native_row(struct output *out, const struct stack *stack, size
         known = module ? add_module(modules, known, path_basename(module)) : known;
     }
     output_style(out, STYLE_MINOR);
-    output_printf(out, "     ... %zu native frames", count);
+    output_printf(out, "... %zu native frames", count);
     for (size_t i = 0; i < MIN(known, (size_t)MODULES_SHOWN); i++)
         output_text_between(out, i ? ", " : " (", modules[i], "");
     if (known)
@@ -188,7 +192,8 @@ static void write_frames(struct answers *answers, const struct stack *stack, siz
         const struct stack_frame frame = stack_frame_at(stack, i);
         row = row_of_one_line(stack, i, end, fold_from);
         if (row) {
-            write_native_row(answers->out, stack, i, row);
+            output_literal(answers->out, "     ");
+            stack_write_native_row(answers->out, stack, i, row);
             continue;
         }
         if (frame.frame.after_gap)
@@ -197,6 +202,12 @@ static void write_frames(struct answers *answers, const struct stack *stack, siz
         if (stack->frames.items[i].variables)
             output_literal(answers->out, stack->frames.items[i].variables);
     }
+}
+
+void stack_write_repeats(struct output *out, const struct stack_run *run)
+{
+    output_printf(out, "... %zu frame%s above repeated %zu time%s more", run->period, plural(run->period),
+                  run->count - 1, plural(run->count - 1));
 }
 
 void stack_write_text(struct answers *answers, const struct stack *stack, enum native_frames shown)
@@ -210,9 +221,11 @@ void stack_write_text(struct answers *answers, const struct stack *stack, enum n
         struct stack_run run = row ? (struct stack_run){i, row, 1} : stack_run_at(stack, i);
         write_frames(answers, stack, i, i + run.period, fold_from);
         i += run.period * run.count;
-        if (run.count > 1)
-            output_printf(out, "     ... %zu frame%s above repeated %zu time%s more, up to #%u\n", run.period,
-                          plural(run.period), run.count - 1, plural(run.count - 1), frames[i - 1].index);
+        if (run.count > 1) {
+            output_literal(out, "     ");
+            stack_write_repeats(out, &run);
+            output_printf(out, ", up to #%u\n", frames[i - 1].index);
+        }
     }
     if (!stack->frames.count)
         output_literal(out, "     no such frames\n");

@@ -18,6 +18,18 @@ enum native_frames {
 /* The threads of a stack, its frames with repeated ones folded, and why it ends early if it does. */
 void stack_write_text(struct answers *answers, const struct stack *stack, enum native_frames shown);
 
+/* "12 "worker"" or "12, died of SIGSEGV". */
+void stack_write_thread(struct output *out, const struct stack_thread *thread);
+
+/* A line for several native frames: "... 9 native frames (libcoreclr.so)". */
+void stack_write_native_row(struct output *out, const struct stack *stack, size_t first, size_t count);
+
+/* "... 2 frames above repeated 40 times more". */
+void stack_write_repeats(struct output *out, const struct stack_run *run);
+
+/* "catch"; NULL: it is none, or of no known kind. */
+const char *stack_funclet_text(enum cdacq_funclet_kind kind);
+
 /* A frame as members of an object that the caller has begun. */
 void stack_frame_write_members(struct answers *answers, struct json_writer *w, const struct cdacq_frame *frame,
                                const struct cdacq_method *method);

@@ -13,6 +13,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/commands/call_profile.h"
 #include "util/base.h"
 
 enum {
@@ -35,6 +36,7 @@ struct work {
     uint64_t groups, failed_groups;            /* that were visited */
     uint64_t chains_left_out, failed_left_out; /* in those that text does not show */
     uint64_t problems;                         /* that were told */
+    struct call_paths paths;                   /* of folded stacks */
 };
 
 /* ---- Text ---- */
@@ -124,7 +126,9 @@ static int visit_chain(const struct cdacq_async_chain *chain, void *context)
         work->answers.errors += common->json && chain->methods[i].answer == CDACQ_ANSWER_ERROR;
     if (work->options->failed)
         return 0;
-    if (common->json)
+    if (common->folded)
+        call_paths_add_chain(&work->paths, &work->answers, chain);
+    else if (common->json)
         write_chain_json(work, chain);
     else if (common->all || work->groups <= CHAINS_SHOWN)
         write_chain_text(work, chain);
@@ -145,6 +149,8 @@ static int visit_failed(const struct cdacq_failed_task *task, void *context)
     struct work *work = context;
     const struct common_options *common = &work->options->common;
     work->failed_groups++;
+    if (common->folded)
+        return 0;
     tell_left_out(work);
     if (common->json && work->options->failed)
         write_failed_json(work, task);
@@ -182,10 +188,13 @@ static bool read_operations(struct work *work, const struct opened_target *opene
     return status >= 0;
 }
 
-static void write_end(struct work *work)
+/* Returns false if something was left out that should not be. */
+static bool write_end(struct work *work)
 {
+    if (work->options->common.folded)
+        return call_profile_write_folded(&work->out, &work->paths);
     if (work->options->common.json)
-        return;
+        return true;
     tell_left_out(work);
     if (work->failed_left_out)
         output_printf(&work->out, "... %" PRIu64 " more failed (--all)\n", work->failed_left_out);
@@ -193,6 +202,7 @@ static void write_end(struct work *work)
         output_literal(&work->out, "no async operation is pending\n");
     if (!work->failed_groups && work->options->failed)
         output_literal(&work->out, "no task has failed without being observed\n");
+    return true;
 }
 
 static int show_async(const void *given, const struct opened_target *opened)
@@ -208,21 +218,26 @@ static int show_async(const void *given, const struct opened_target *opened)
     answers_init(&work->answers, &work->out, work->options->common.json);
     work->answers.tells_runtime = opened->tells_runtime;
     bool is_read = read_operations(work, opened);
-    if (is_read)
-        write_end(work);
+    bool is_whole = is_read && write_end(work);
     if (work->info.problem_count > PROBLEMS_SHOWN)
         message("%" PRIu64 " more problems", work->info.problem_count - PROBLEMS_SHOWN);
     answers_tell_unconfirmed(work->answers.unconfirmed, "method");
     if (output_close_if(&work->out, is_read) && is_read)
-        code = work->info.problem_count || work->answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
+        code = !is_whole || work->info.problem_count || work->answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
+    call_paths_deinit(&work->paths);
     answers_deinit(&work->answers);
     free(work);
     return code;
 }
 
-static int run(const void *options)
+static int run(const void *given)
 {
-    return target_run(options, &(const struct target_use){.run = show_async, .flags = CDACQ_OPEN_STOP});
+    const struct async_options *options = given;
+    if (options->common.folded && (options->common.json || options->failed)) {
+        message("async: --folded is about pending chains as text: give no --json or --failed");
+        return EXIT_USAGE;
+    }
+    return target_run(&options->common, &(const struct target_use){.run = show_async, .flags = CDACQ_OPEN_STOP});
 }
 
 const struct option_row async_rows[] = {
@@ -236,7 +251,7 @@ const struct command command_async = {
     .section = SECTION_PROCESS,
     RUNS(run, struct async_options),
     .operands = OPERANDS({TARGET_OPERAND}),
-    .options = OPTIONS(whole_rows, json_rows, output_rows, target_rows, names_rows, async_rows),
+    .options = OPTIONS(whole_rows, json_rows, output_rows, target_rows, names_rows, folded_rows, async_rows),
     .summary = "show every pending async operation, and what it waits for",
     .details = "A process is stopped while it is read. Shows the async methods that have suspended, whether a thread\n"
                "waits for them or not: chains in which each method awaits the one above it, and what the innermost\n"

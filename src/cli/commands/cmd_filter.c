@@ -20,11 +20,6 @@
 #include "src/cli/base/put.h"
 #include "util/base.h"
 
-struct filter_options {
-    struct common_options common;
-    bool folded;
-};
-
 enum {
     BATCH = 512,          /* addresses that are looked up at once */
     DIGITS_MAX = 16,      /* of an address */
@@ -178,17 +173,17 @@ static bool filter_stream(struct filter *filter, struct line_reader *reader)
 
 static int filter_all(const void *given, const struct opened_target *opened)
 {
-    const struct filter_options *options = given;
-    bool stops = stop_is_wanted(&options->common, opened->name);
+    const struct common_options *options = given;
+    bool stops = stop_is_wanted(options, opened->name);
     if (options->folded && stops && !target_stop(opened->target))
         return EXIT_FAILED;
     if (options->folded)
-        return folded_write(options->common.output, opened->session);
+        return folded_write(options->output, opened->session);
     struct line_reader reader;
     struct filter *filter = allocate(sizeof *filter);
     filter->session = opened->session;
     filter->stops = stops ? opened->target : NULL;
-    if (!output_open(&filter->out, options->common.output)) {
+    if (!output_open(&filter->out, options->output)) {
         free(filter);
         return EXIT_FAILED;
     }
@@ -211,27 +206,22 @@ static int filter_all(const void *given, const struct opened_target *opened)
 
 static int run(const void *given)
 {
-    const struct filter_options *options = given;
+    const struct common_options *options = given;
     const struct target_use use = {.run = filter_all, .flags = CDACQ_OPEN_ALL_RUNTIMES, .stops_itself = true};
-    if (options->common.targets.count)
-        return target_run(&options->common, &use);
+    if (options->targets.count)
+        return target_run(options, &use);
     if (options->folded)
-        return folded_write(options->common.output, NULL);
+        return folded_write(options->output, NULL);
     message("give a TARGET, or --folded; see 'cdacq help filter'");
     return EXIT_USAGE;
 }
 
-const struct option_row filter_rows[] = {
-    {"folded", NULL, "fold the stacks of 'perf script', for flame graphs", TO_FLAG(struct filter_options, folded)},
-    {0},
-};
-
 const struct command command_filter = {
     .name = "filter",
     .section = SECTION_ADDRESSES,
-    RUNS(run, struct filter_options),
+    RUNS(run, struct common_options),
     .operands = OPERANDS({"TARGET", OPERAND_STORED_TARGET, OPTIONAL, TO_WORDS(struct common_options, targets)}),
-    .options = OPTIONS(output_rows, target_rows, names_rows, filter_rows),
+    .options = OPTIONS(output_rows, target_rows, names_rows, folded_rows),
     .summary = "copy text and name the methods at the addresses in it",
     .details =
         "Reads any text from standard input: a log, the output of gdb, eu-stack, perf script or bpftrace. After\n"

@@ -432,7 +432,8 @@ const struct command command_flame = {
                          {.name = "-o FILE", .kind = OPERAND_OPTION, .need = OPTIONAL}),
     .options = OPTIONS(output_rows),
     .summary = "draw folded stacks as a flame graph",
-    .details = "FILE has the lines that 'cdacq filter --folded' writes; '-' is standard input. The result is an SVG\n"
-               "image that needs no other file: a browser shows each frame's share, zooms into a frame that is\n"
-               "clicked, and searches names (Ctrl-F). Frames too narrow to be seen are drawn together, as one box.\n",
+    .details = "FILE has the lines that 'filter', 'stack' or 'async' write with --folded; '-' is standard input. The\n"
+               "result is an SVG image that needs no other file: a browser shows each frame's share, zooms into a\n"
+               "frame that is clicked, and searches names (Ctrl-F). Frames too narrow to be seen are drawn together,\n"
+               "as one box.\n",
 };

@@ -9,6 +9,8 @@
 #include "src/cli/base/read_failures.h"
 #include "src/cli/base/console.h"
 #include "src/cli/base/stack_writer.h"
+#include "src/cli/commands/call_profile.h"
+#include "src/cli/commands/call_tree.h"
 #include "src/cli/commands/variables.h"
 #include "util/base.h"
 
@@ -22,6 +24,7 @@ struct stack_options {
     bool no_async; /* without async methods that wait */
     bool each;     /* identical stacks are not merged */
     bool variables;
+    bool tree, speedscope; /* instead of each stack for itself */
 };
 
 struct work {
@@ -37,6 +40,7 @@ struct work {
     bool has_gap; /* before frames that were left out, after the last one that was not */
     struct variable_counts variables;
     size_t variable_bytes; /* of text that is kept */
+    bool is_cut;           /* a folded stack */
 };
 
 static bool is_managed(const struct cdacq_frame *frame)
@@ -140,12 +144,46 @@ static void write_stacks(struct work *work)
     }
 }
 
+/* All stacks at once, as what takes them apart by their outermost frames. */
+static void write_paths(struct work *work)
+{
+    const struct stack_options *options = work->options;
+    const char *name = target_display_name(work->opened->name);
+    struct call_paths paths = {.tells_runtime = work->opened->tells_runtime, .has_offsets = options->tree};
+    for (size_t i = 0; i < work->stacks.list.count; i++)
+        call_paths_add_stack(&paths, &work->answers, work->stacks.list.items[i],
+                             options->common.folded && work->opened->is_one_of_several ? name : NULL);
+    if (options->tree)
+        call_tree_write(&work->out, &paths, options->native);
+    else if (options->common.folded)
+        work->is_cut = !call_profile_write_folded(&work->out, &paths);
+    else
+        call_profile_write_speedscope(&work->out, &paths, name);
+    call_paths_deinit(&paths);
+}
+
+static bool has_paths(const struct stack_options *options)
+{
+    return options->tree || options->common.folded || options->speedscope;
+}
+
+static void write_results(struct work *work)
+{
+    if (work->answers.json || !work->doubts.stacks)
+        return;
+    if (has_paths(work->options))
+        write_paths(work);
+    else
+        write_stacks(work);
+}
+
 static void tell_doubts(const struct work *work, uint64_t errors)
 {
     struct stack_doubts doubts = work->doubts;
+    const char *mark = work->answers.json ? "\"by\":\"guess\"" : has_paths(work->options) ? "[guess]" : "'?'";
     if (work->answers.json && doubts.ended <= READ_FAILURES_MAX)
         doubts.ended = 0; /* a message told of each */
-    stack_doubts_tell(&doubts, work->answers.json ? "\"by\":\"guess\"" : "'?'", errors);
+    stack_doubts_tell(&doubts, mark, errors);
 }
 
 static int list_stacks(const void *given, const struct opened_target *opened)
@@ -166,8 +204,7 @@ static int list_stacks(const void *given, const struct opened_target *opened)
     target_let_go(opened->target);
     work.out.is_held = false;
     progress_end(&work.progress);
-    if (!work.answers.json)
-        write_stacks(&work);
+    write_results(&work);
     bool written = output_close_if(&work.out, work.doubts.stacks);
     uint64_t errors = work.answers.errors;
     answers_deinit(&work.answers);
@@ -191,14 +228,32 @@ static int list_stacks(const void *given, const struct opened_target *opened)
         message("%s: it has no threads; take a core, or a snapshot with --stacks", opened->name);
     if (!written)
         return EXIT_FAILED;
-    bool is_whole = !errors && !work.variables.problems && work.variable_bytes <= VARIABLE_BYTES_MAX;
+    bool is_whole = !errors && !work.is_cut && !work.variables.problems && work.variable_bytes <= VARIABLE_BYTES_MAX;
     return !is_whole || stack_doubts_any(&work.doubts) || status < 0 || !is_known ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
-static int run(const void *options)
+static bool check_options(const struct stack_options *options)
+{
+    int forms = options->common.json + options->tree + options->common.folded + options->speedscope;
+    const char *problem = forms > 1 ? "give only one of --json, --tree, --folded and --speedscope"
+                          : has_paths(options) && (options->each || options->variables)
+                              ? "--tree, --folded and --speedscope merge stacks: give no --each or --variables"
+                          : options->native && (options->common.folded || options->speedscope)
+                              ? "--folded and --speedscope have each native frame: give no --native"
+                          : options->speedscope && options->common.targets.count > 1
+                              ? "--speedscope writes one document: give one TARGET"
+                              : NULL;
+    if (problem)
+        message("stack: %s", problem);
+    return !problem;
+}
+
+static int run(const void *given)
 {
     enum { FLAGS = CDACQ_OPEN_ALL_RUNTIMES | CDACQ_OPEN_STOP | CDACQ_OPEN_NATIVE };
-    return target_run(options, &(const struct target_use){.run = list_stacks, .flags = FLAGS});
+    const struct stack_options *options = given;
+    const struct target_use use = {.run = list_stacks, .flags = FLAGS, .no_heading = options->common.folded};
+    return check_options(options) ? target_run(&options->common, &use) : EXIT_USAGE;
 }
 
 const struct option_row stack_rows[] = {
@@ -210,6 +265,9 @@ const struct option_row stack_rows[] = {
     {"each", NULL, "show the stack of each thread, also if several have the same", TO_FLAG(struct stack_options, each)},
     {"variables", NULL, "show the arguments and locals of each managed frame",
      TO_FLAG(struct stack_options, variables)},
+    {"tree", NULL, "merge all stacks into one tree, with the threads of each branch",
+     TO_FLAG(struct stack_options, tree)},
+    {"speedscope", NULL, "write the JSON that speedscope reads", TO_FLAG(struct stack_options, speedscope)},
     {0},
 };
 
@@ -218,13 +276,14 @@ const struct command command_stack = {
     .section = SECTION_PROCESS,
     RUNS(run, struct stack_options),
     .operands = OPERANDS({TARGET_OPERAND, .repeats = true}),
-    .options = OPTIONS(json_rows, output_rows, target_rows, names_rows, stack_rows),
+    .options = OPTIONS(json_rows, output_rows, target_rows, names_rows, folded_rows, stack_rows),
     .summary = "show every thread's frames, managed and native",
     .details = "A process is stopped while it is read. Frames are numbered from the innermost; a frame's address is\n"
                "where execution continues. Threads with the same stack are shown together, and frames that repeat\n"
                "are shown once, with their count. Native frames in a row are one line, without --native. JSON has\n"
-               "all frames of all threads. --variables shows a variable that optimized code no longer holds as\n"
-               "<optimized out>. A '?' after a frame's number means that the frame rests on a guess:\n"
+               "all frames of all threads. --tree begins with the outermost frames, and counts the threads of each\n"
+               "branch. --variables shows a variable that optimized code no longer holds as <optimized out>. A '?'\n"
+               "after a frame's number means that the frame rests on a guess:\n"
                "  #3   0x7f.. Demo.Program.Fib(int) +0x2f [jit Tier1] IL_0012 Program.cs:14 (Demo.dll)\n"
                "  #4   [catch] 0x7f.. Demo.Program.Run() +0x5c [jit Tier0] IL_0020 (Demo.dll)   in a catch block\n"
                "  #5   0x7f.. __poll +0x4f (libc.so.6)\n"
