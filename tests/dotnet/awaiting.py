@@ -63,6 +63,13 @@ def read_stacks(target):
     return stacks
 
 
+def folded_methods(target):
+    """The async methods in folded stacks, each as often as threads have it."""
+    done = subprocess.run([TOOL, "stack", "--folded", target], capture_output=True, encoding="utf-8", check=False)
+    lines = [line.rpartition(" ") for line in done.stdout.splitlines()]
+    return sum(stack.count("[async] ") * int(count) for stack, _, count in lines)
+
+
 def thread_names(report):
     return {thread["tid"]: thread["name"] for stack in report["stacks"] for thread in stack["threads"]}
 
@@ -82,6 +89,8 @@ def judge(note, label, target, truth):
             if problem:
                 wrong.append(f"{name} ({CHAINS[number]}) {problem}")
     note(f"{label}: chains in stacks", not wrong, f"{frames} methods; {'; '.join(wrong[:4])}")
+    awaiting = sum(frame["status"] == "async" for items in stacks.values() for frame in items)
+    note(f"{label}: folded chains", folded_methods(target) == awaiting, f"{awaiting} methods")
     waits, wrong = {names.get(wait["tid"]): wait for wait in report["waits"]}, []
     for number, expected in truth.items():
         tasks = waits.get(f"waits {number}", {}).get("tasks", [])

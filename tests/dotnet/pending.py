@@ -64,6 +64,21 @@ def ask(target, *options):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def folded(target):
+    done = subprocess.run([TOOL, "async", "--folded", target], capture_output=True, encoding="utf-8", check=False)
+    lines = [line.rpartition(" ") for line in done.stdout.splitlines()]
+    return [done.returncode, len(lines), {chain: int(count) for chain, _, count in lines}]
+
+
+def folded_of(items):
+    """What `--folded` has to print of these chains; one without a name is '?'."""
+    counts = collections.Counter()
+    for item in items:
+        names = [(frame["method"] or "") + "?" * (frame["method"] is None or "error" in frame) for frame in item["frames"]]
+        counts[";".join(reversed(names))] += item["count"]
+    return [0, len(counts), dict(counts)]
+
+
 def judge(note, label, target, truth):
     items = ask(target)
     found, reasons, operations = collections.Counter(), {}, collections.Counter()
@@ -76,6 +91,7 @@ def judge(note, label, target, truth):
     wrong += [f"{chain}: {count} for none" for chain, count in found.items() if chain not in truth]
     wrong += [f"{operation}: {count} times" for operation, count in operations.items() if count != 1]
     note(f"{label}: chains", not wrong, f"{sum(found.values())} pending; {'; '.join(wrong[:8])}")
+    note(f"{label}: folded chains", folded(target) == folded_of(items), f"as --json has them, {len(items)} groups")
     wrong = [f"{chain}: {text!r} is not {expected}" for chain, (expected, _) in truth.items() for text in reasons.get(chain, [])
              if not any(re.search(pattern, text) for pattern in expected)]
     note(f"{label}: what they wait for", not wrong, "; ".join(wrong[:30]))

@@ -126,8 +126,11 @@ static uint32_t number_of_site(struct call_paths *paths, struct call_label label
 
 static void write_name(struct output *out, const struct cdacq_method *method)
 {
-    output_literal(out, method->name ? method->name : "");
-    output_literal(out, answers_doubt_name(method) ? "?" : "");
+    bool is_empty = !method->name || !*method->name;
+    if (!is_empty)
+        output_literal(out, method->name);
+    if (is_empty || answers_doubt_name(method))
+        output_literal(out, "?");
 }
 
 /* Of code that is not native. */
