@@ -239,6 +239,47 @@ START_TEST(native_rows_and_recursion_are_folded)
 }
 END_TEST
 
+/* "bb" in one line and in others: only those in the same line are the same. */
+START_TEST(recursion_through_lines_is_not_one_line)
+{
+    struct stack *stack = stack_new();
+    for (unsigned i = 0; i < 7; i++) {
+        const struct cdacq_method method = {.answer = CDACQ_ANSWER_MANAGED,
+                                            .name = "b()",
+                                            .name_length = 3,
+                                            .module_verified = true,
+                                            .file = "Demo.cs",
+                                            .line = i == 6 ? 2 : 1};
+        const struct cdacq_frame frame = {.kind = CDACQ_FRAME_MANAGED, .pc = 1 + i / 6, .method = &method};
+        stack_add_frame(&stacks, stack, &frame);
+    }
+    stacks_add(&stacks, stack, &(struct cdacq_thread){.tid = 1}, NULL, false);
+    gather(NULL);
+    call_tree_write(&out, &paths, false);
+    check_written("1 thread\n"
+                  "1  b() Demo.cs:2\n"
+                  "   b() Demo.cs:1\n"
+                  "   ... 1 frame above repeated 5 times more\n"
+                  "   TID 1\n");
+}
+END_TEST
+
+/* Marks are no frames that repeat, unless they are the same. */
+START_TEST(marks_differ)
+{
+    add_line(1, "!a!a!a!a!ab", "no memory", 7);
+    gather(NULL);
+    call_tree_write(&out, &paths, false);
+    check_written("1 thread\n"
+                  "1  [incomplete]\n"
+                  "   a() Demo.cs:7 (Demo.dll)\n"
+                  "   [frames may be missing]\n"
+                  "   ... 2 frames above repeated 4 times more\n"
+                  "   b() Demo.cs:7 (Demo.dll)\n"
+                  "   TID 1\n");
+}
+END_TEST
+
 START_TEST(native_frames_each)
 {
     add(1, "AB");
@@ -373,6 +414,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, tree_has_counts_and_threads);
     tcase_add_test(tcase, lines_that_differ_are_not_shown);
     tcase_add_test(tcase, native_rows_and_recursion_are_folded);
+    tcase_add_test(tcase, recursion_through_lines_is_not_one_line);
+    tcase_add_test(tcase, marks_differ);
     tcase_add_test(tcase, native_frames_each);
     tcase_add_test(tcase, doubts_are_marked);
     tcase_add_test(tcase, what_differs_is_not_merged);

@@ -86,6 +86,11 @@ static uint32_t number_of_label(struct call_paths *paths, struct call_label labe
     const struct known_label *known = known_labels_find(&paths->known_labels, &label);
     if (known)
         return known->number;
+    struct stack_frame *copy = arena_allocate(&paths->strings, sizeof *copy);
+    if (!copy)
+        out_of_memory();
+    *copy = *label.frame;
+    label.frame = copy;
     label.text = keep(paths, label.text);
     label.module = keep(paths, label.module);
     const struct known_label added = {label, (uint32_t)paths->labels.count};
@@ -111,7 +116,9 @@ static void narrow_place(struct call_label *label, const struct call_site *site,
 static uint32_t number_of_site(struct call_paths *paths, struct call_label label, const char *file, uint32_t line)
 {
     size_t labels = paths->labels.count;
-    struct call_site site = {number_of_label(paths, label), line, file};
+    struct call_site site = {number_of_label(paths, label), line, file, label.frame};
+    if (label.frame == &no_frame) /* marks differ */
+        site.frame = paths->labels.items[site.label].frame;
     const struct known_site *known = known_sites_find(&paths->known_sites, &site);
     if (known)
         return known->number;

@@ -13,7 +13,7 @@
 struct call_label {
     const char *text;                /* printable, not empty */
     const char *module;              /* name of its file, printable; NULL: none, or the text has it */
-    const struct stack_frame *frame; /* the first of it; one of zeros if it is no frame of a stack */
+    const struct stack_frame *frame; /* a copy of the first of it; zeros if it is no frame of a stack */
     const char *file;                /* source file of all its frames; NULL: not known, or not the same */
     uint32_t line;                   /* the same; 0 */
 };
@@ -21,8 +21,9 @@ struct call_label {
 /* A place in a method. */
 struct call_site {
     uint32_t label;
-    uint32_t line;    /* 0: not known */
-    const char *file; /* NULL: not known */
+    uint32_t line;                   /* 0: not known */
+    const char *file;                /* NULL: not known */
+    const struct stack_frame *frame; /* the first of it */
 };
 
 struct call_path {

@@ -31,7 +31,7 @@ struct tree {
     const struct call_paths *paths;
     const uint64_t *counts; /* of all paths before each */
     struct ranges pending;
-    struct stack run; /* the frames of a run, from its outermost; has room for the longest path */
+    struct stack run; /* the frames of a run, from its outermost; there is room for the longest path */
     bool native;
 };
 
@@ -56,17 +56,19 @@ static bool is_one_site(const struct tree *tree, const struct range *range, size
     return true;
 }
 
-static void write_node(const struct tree *tree, const struct range *range, size_t depth)
+/* The frame of a run with that position in it. */
+static void write_node(const struct tree *tree, const struct range *range, size_t i)
 {
     const struct call_paths *paths = tree->paths;
-    const struct call_site *site = &paths->sites.items[call_path_site(paths, &paths->list.items[range->begin], depth)];
+    uint32_t number = call_path_site(paths, &paths->list.items[range->begin], range->depth + i);
+    const struct call_site *site = &paths->sites.items[number];
     const struct call_label *label = &paths->labels.items[site->label];
-    begin_line(tree, range->level, range->count, depth == range->depth);
     bool is_minor = !label->frame->frame.method;
+    begin_line(tree, range->level, range->count, i == 0);
     if (is_minor)
         output_style(tree->out, STYLE_MINOR);
     output_literal(tree->out, label->text);
-    if (site->file && is_one_site(tree, range, depth)) {
+    if (site->file && tree->run.frames.items[i].shared == site->frame) {
         output_text_between(tree->out, " ", path_basename(site->file), "");
         if (site->line)
             output_printf(tree->out, ":%" PRIu32, site->line);
@@ -81,14 +83,17 @@ static void write_node(const struct tree *tree, const struct range *range, size_
     output_literal(tree->out, "\n");
 }
 
+/* Frames in one place are one frame, so that only these are folded where they repeat. */
 static void gather_run(struct tree *tree, const struct range *range, size_t end)
 {
     const struct call_paths *paths = tree->paths;
     tree->run.frames.count = 0;
     for (size_t depth = range->depth; depth < end; depth++) {
-        uint32_t label = call_path_label(paths, &paths->list.items[range->begin], depth);
+        const struct call_site *site =
+            &paths->sites.items[call_path_site(paths, &paths->list.items[range->begin], depth)];
+        bool is_one = is_one_site(tree, range, depth);
         tree->run.frames.items[tree->run.frames.count++] =
-            (struct kept_frame){.shared = paths->labels.items[label].frame};
+            (struct kept_frame){.shared = is_one ? site->frame : paths->labels.items[site->label].frame};
     }
 }
 
@@ -109,7 +114,7 @@ static void write_run(struct tree *tree, const struct range *range, size_t end)
         }
         struct stack_run repeated = stack_run_at(&tree->run, i);
         for (size_t k = 0; k < repeated.period; k++)
-            write_node(tree, range, range->depth + i + k);
+            write_node(tree, range, i + k);
         if (repeated.count > 1) {
             begin_line(tree, range->level, range->count, false);
             stack_write_repeats(tree->out, &repeated);
