@@ -316,9 +316,9 @@ START_TEST(text)
     for (int i = 0; i <= BUSY_SHOWN; i++)
         ck_assert(busy_list_append(&busy.list, (struct busy_thread){.tid = 5 + i, .percent = 50}));
     report_write_busy_text(&report);
-    ck_assert_ptr_nonnull(strstr(
-        written,
-        "  TID 5 \"five\" used 50 % of a processor for 0.2 s and was seen in memcpy, called by Demo.Main()\n"));
+    ck_assert_ptr_nonnull(
+        strstr(written,
+               "  TID 5 \"five\" used 50 % of a processor for 0.2 s and was seen in memcpy, called by Demo.Main()\n"));
     ck_assert_ptr_nonnull(strstr(written, "  TID 6 used 50 %"));
     frames[1].frame.by = CDACQ_FRAME_BY_GUESS;
     report_write_busy_text(&report);

@@ -72,8 +72,8 @@ struct call_paths {
 void call_paths_deinit(struct call_paths *paths);
 
 /*
- * Adds a stack with the number of its threads. `root`: NULL, or what its path begins with. Frames without an answer, and
- * in doubt, are counted in `answers`.
+ * Adds a stack with the number of its threads. `root`: NULL, or what its path begins with. Frames without an answer,
+ * and in doubt, are counted in `answers`.
  */
 void call_paths_add_stack(struct call_paths *paths, struct answers *answers, const struct stack *stack,
                           const char *root);
@@ -81,7 +81,9 @@ void call_paths_add_stack(struct call_paths *paths, struct answers *answers, con
 /* Adds a chain of async methods, whose strings are copied. */
 void call_paths_add_chain(struct call_paths *paths, struct answers *answers, const struct cdacq_async_chain *chain);
 
-/* Brings paths that begin alike together, and equal ones next to each other. A path comes before what goes on from it. */
+/*
+ * Brings paths that begin alike together, and equal ones next to each other. A path comes before what goes on from it.
+ */
 void call_paths_sort(struct call_paths *paths);
 
 /* With how many equal labels two paths begin. */

@@ -11,8 +11,8 @@
 bool call_profile_write_folded(struct output *out, struct call_paths *paths);
 
 /*
- * JSON of the form https://www.speedscope.app/file-format-schema.json with one profile, whose samples have the weight 1:
- * each thread is one. `name` is that of the target.
+ * JSON of the form https://www.speedscope.app/file-format-schema.json with one profile, whose samples have the weight
+ * 1: each thread is one. `name` is that of the target.
  */
 void call_profile_write_speedscope(struct output *out, const struct call_paths *paths, const char *name);
 

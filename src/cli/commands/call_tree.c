@@ -1,7 +1,7 @@
 /*
- * call_tree.c: sorted, the paths that share a node of the tree are neighbours, so a node is a range of paths and a depth.
- * Frames without a branch between them are a run: lines of one indentation. The ranges that wait to be written are
- * disjoint, so there are never more of them than paths.
+ * call_tree.c: sorted, the paths that share a node of the tree are neighbours, so a node is a range of paths and a
+ * depth. Frames without a branch between them are a run: lines of one indentation. The ranges that wait to be written
+ * are disjoint, so there are never more of them than paths.
  */
 #include "src/cli/commands/call_tree.h"
 

@@ -9,6 +9,7 @@
 
 #include "src/cli/base/commands.h"
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_presence.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
@@ -67,7 +68,6 @@ DEFINE_VECTOR(problem_list, char *);
 struct room {
     struct sum objects, free;
     uint64_t committed, segments;
-    uint64_t extent; /* from the first object to the end of the last */
 };
 
 struct work {
@@ -76,6 +76,7 @@ struct work {
     struct output out;
     struct progress progress;
     struct cdacq_heap_info info;
+    struct heap_presence presence;
     struct room generations[CDACQ_GENERATION_COUNT], heaps[HEAP_MAX], all;
     struct type_sums types;  /* of the chosen generation */
     struct type_sum *recent; /* the type of the last object */
@@ -99,8 +100,8 @@ static int visit_segment(const struct cdacq_heap_segment *segment, void *context
     for (size_t i = 0; i < ARRAY_SIZE(rooms); i++) {
         rooms[i]->committed += committed;
         rooms[i]->segments++;
-        rooms[i]->extent += segment->end - segment->begin;
     }
+    heap_presence_add_segment(&work->presence, segment);
     return 0;
 }
 
@@ -115,6 +116,7 @@ static int visit_object(const struct cdacq_heap_object *object, void *context)
     struct work *work = context;
     struct room *generation = &work->generations[object->generation];
     add_to(object->is_free ? &generation->free : &generation->objects, object->byte_size);
+    heap_presence_add_object(&work->presence, object);
     if (UNLIKELY(++work->visited % STEP == 0))
         progress_step(&work->progress, work->visited);
     if (work->options->generation != ANY_GENERATION && work->options->generation != object->generation + 1u)
@@ -194,23 +196,6 @@ static bool list_types(struct work *work)
     }
     work->list.count = kept;
     return true;
-}
-
-/*
- * Whether most objects are missing, as in a core that is not meant to have the heap: some of its pages may be there by
- * chance. Large objects do not count: a page with its header makes one.
- */
-static bool is_missing(const struct work *work)
-{
-    uint64_t extent = 0, visited = 0;
-    for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
-        const struct room *room = &work->generations[i];
-        if (i == CDACQ_GENERATION_LOH)
-            continue;
-        extent += room->extent;
-        visited += room->objects.bytes + room->free.bytes;
-    }
-    return work->info.problem_count && visited <= extent / 2;
 }
 
 /* ---- Text ------------------------------------------------------------------------------------------------------ */
@@ -480,7 +465,7 @@ static int show_heap(const void *given, const struct opened_target *opened)
     }
     work->out.is_held = target_is_pid(opened->name); /* a process is stopped */
     bool is_read = read_heap(work);
-    bool is_absent = is_read && is_missing(work);
+    bool is_absent = is_read && heap_is_missing(&work->presence, work->info.problem_count);
     if (is_read)
         (work->options->common.json ? write_json : write_text)(work);
     if (is_absent)

@@ -180,7 +180,7 @@ static void write_json(struct work *work)
         writer = json_begin(&work->out);
         json_begin_object(w, NULL);
         if (read_text(work, sum, UNITS_MAX, &text))
-            json_string_bytes(w, "text", text.data ? text.data : "", text.length);
+            json_lines(w, "text", text.data ? text.data : "", text.length);
         else
             json_null(w, "text");
         text_deinit(&text);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "src/cli/base/heap_presence.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/report/report.h"
 #include "util/base.h"
@@ -27,6 +28,7 @@ struct survey {
     struct type_sums types;
     struct type_sum *recent;
     struct report_heap *heap;
+    struct heap_presence presence;
     bool out_of_memory;
 };
 
@@ -47,6 +49,7 @@ static bool died_of_it(const struct report *report)
 static int add_object(const struct cdacq_heap_object *object, void *context)
 {
     struct survey *survey = context;
+    heap_presence_add_object(&survey->presence, object);
     if (object->is_free) {
         survey->heap->free_bytes += object->byte_size;
         return 0;
@@ -68,6 +71,7 @@ static int add_segment(const struct cdacq_heap_segment *segment, void *context)
 {
     struct survey *survey = context;
     survey->heap->committed += segment->committed - segment->begin;
+    heap_presence_add_segment(&survey->presence, segment);
     return 0;
 }
 
@@ -103,7 +107,8 @@ void report_find_heap(struct report *report)
         .size = sizeof visitor, .segment = add_segment, .object = add_object, .context = &survey};
     if (!report->exception || !died_of_it(report))
         return;
-    if (cdacq_session_visit_heap(report->session, &visitor, &info, NULL) == CDACQ_OK && heap.objects) {
+    if (cdacq_session_visit_heap(report->session, &visitor, &info, NULL) == CDACQ_OK && heap.objects &&
+        !heap_is_missing(&survey.presence, info.problem_count)) {
         find_largest(report, &survey.types, &heap);
         heap.is_partial = info.problem_count || info.is_under_way;
         report->heap = heap;
