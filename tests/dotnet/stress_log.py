@@ -31,7 +31,9 @@ PUBLISHED_SINCE = 10
 START_TIME_SINCE = 11
 LEAST = {"whole": 2000, "small": 700}  # messages
 ROOM = {"whole": "400000", "small": "8000"}  # bytes a thread, in hex
-RUNNING = 3  # seconds
+RUNNING = 3  # seconds, at least
+COLLECTS_WITHIN = 60  # seconds, on a loaded machine
+LEAST_FORMATS = {"whole": 20, "small": 10}
 WITHOUT_LOG = {"mini", "triage"}  # cores that may lack it
 START_SECONDS = 5  # at most, from the start of a process to that of its log
 SOS_LINE = re.compile(r"^\s*([0-9a-f]+)\s+(\d+)\.(\d{9}) : `(\S*)`\s(.*)$")
@@ -53,10 +55,20 @@ class Busy:
         if not process.stdout.readline().startswith(b"READY"):
             raise lab.LabError("busy did not get ready")
         time.sleep(RUNNING)
+        self.await_collection()
         process.send_signal(signal.SIGSTOP)
         while lab.states_of(process.pid) != {"T"}:
             time.sleep(0.01)
         self.threads = {int(tid) for tid in os.listdir(f"/proc/{process.pid}/task")}
+
+    def await_collection(self):
+        """Until the log tells of a garbage collection, if it can be read."""
+        end = time.monotonic() + COLLECTS_WITHIN
+        while time.monotonic() < end:
+            code, text, _ = ask(self.target.pid)
+            if code == 2 or "ENDGC" in text:
+                return
+            time.sleep(1)
 
     def kernel_core(self):
         self.target.process.send_signal(signal.SIGSYS)
@@ -159,7 +171,7 @@ def check_facts(busy, log, messages, note, label):
         image = file.read()
     formats = {text for message in messages if "\\x" not in (text := message["format"].removesuffix("\\x0a"))}
     strange = [text for text in formats if text.encode() + b"\0" not in image and text.encode() + b"\n\0" not in image]
-    note(f"{label}: {len(formats)} format strings are in the runtime's file", len(formats) > 20 and not strange, "\n".join(strange[:5]))
+    note(f"{label}: {len(formats)} format strings are in the runtime's file", len(formats) > LEAST_FORMATS[label.split()[-1]] and not strange, "\n".join(strange[:5]))
     times = [message["time"] for message in messages]
     note(f"{label}: the newest message is first", times == sorted(times, reverse=True))
     threads = {message["tid"] for message in messages}
