@@ -198,10 +198,11 @@ def compare_growth(tally, what, before, after):
     tally.expect(not any(line["type"].startswith("Planted.") for line in lines[:-1]), f"{what}: {lines[:3]}")
 
 
-def compare_small_core(tally, what, core):
-    """A core without the heap: one line says so, and no count is wrong."""
-    done = subprocess.run([TOOL, "heap", core], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
-    tally.expect(done.returncode == 2 and "no heap in this core" in done.stderr, f"{what}: exit {done.returncode}: {done.stderr[:300]}")
+def compare_small_core(tally, what, core, pid):
+    """A core without the heap: one line says so, and no count or growth is wrong."""
+    for others in [], [str(pid)]:
+        done = subprocess.run([TOOL, "heap", core, *others], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+        tally.expect(done.returncode == 2 and "no heap in this core" in done.stderr, f"{what}: exit {done.returncode}: {done.stderr[:300]}")
 
 
 def take(target, kind):
@@ -248,7 +249,7 @@ def test_collector(work, runtime, services, name, settings):
             if kind == "gcore":
                 for small in "mini", "triage":
                     core = take(target, small)
-                    compare_small_core(tally, small, core)
+                    compare_small_core(tally, small, core, target.pid)
                     os.remove(core)
     said = ", ".join(f"{count} {what}" for what, count in tally.said.items())
     print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}, {name}: {said}", flush=True)

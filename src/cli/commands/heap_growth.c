@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_presence.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
@@ -53,6 +54,7 @@ struct work {
     struct common_options common; /* first: the options of target_run */
     const struct heap_growth_options *options;
     unsigned number; /* of the target that is being read */
+    struct heap_presence presence;
     struct table_sums tables;
     struct table_sum *recent;
     struct growths types;
@@ -63,9 +65,17 @@ struct work {
     bool was_read[2], under_way[2], out_of_memory;
 };
 
+static int visit_segment(const struct cdacq_heap_segment *segment, void *context)
+{
+    struct work *work = context;
+    heap_presence_add_segment(&work->presence, segment);
+    return 0;
+}
+
 static int visit_object(const struct cdacq_heap_object *object, void *context)
 {
     struct work *work = context;
+    heap_presence_add_object(&work->presence, object);
     if (UNLIKELY(++work->visited % STEP == 0))
         progress_step(&work->progress, work->visited);
     if (work->options->generation >= 0 && (int)object->generation != work->options->generation)
@@ -126,12 +136,15 @@ static int read_heap(const void *given, const struct opened_target *opened)
 {
     struct work *work = (struct work *)given; /* of heap_growth_run() */
     struct cdacq_heap_info info = {.size = sizeof info};
-    const struct cdacq_heap_visitor visitor = {.size = sizeof visitor, .object = visit_object, .context = work};
+    const struct cdacq_heap_visitor visitor = {
+        .size = sizeof visitor, .segment = visit_segment, .object = visit_object, .context = work};
     struct cdacq_error error;
     work->recent = NULL;
+    work->presence = (struct heap_presence){0};
     progress_begin(&work->progress, "objects", -1);
     enum cdacq_status status = cdacq_session_visit_heap(opened->session, &visitor, &info, &error);
-    bool is_read = status == CDACQ_OK && add_types(work, opened->session);
+    bool is_absent = status == CDACQ_OK && heap_is_missing(&work->presence, info.problem_count);
+    bool is_read = status == CDACQ_OK && !is_absent && add_types(work, opened->session);
     progress_end(&work->progress);
     target_let_go(opened->target);
     table_sums_deinit(&work->tables);
@@ -142,6 +155,8 @@ static int read_heap(const void *given, const struct opened_target *opened)
         message("no heap in this core: %s", error.message);
     else if (status < 0)
         message("the heap cannot be read: %s", error.message);
+    else if (is_absent)
+        message("no heap in this core: most of its objects are missing");
     else if (!is_read)
         message("out of memory");
     if (is_read && info.is_under_way)
