@@ -5,8 +5,12 @@
 
 #include "contracts/gc/heap_memory.h"
 #include "contracts/type_system/method_table_flags.h"
+#include "target/core.h"
 #include "util/binary_search.h"
 #include "util/hash_table.h"
+
+/* The pages of a core are unmapped after so many bytes of objects, so that a heap takes no memory of its own size. */
+enum { BYTES_PER_RELEASE = 16 * 1024 * 1024 };
 
 enum {
     RECENT_BITS = 12, /* most objects are of few types */
@@ -40,8 +44,20 @@ struct walker {
     struct type_sizes types;
     struct type_size recent[RECENT_TYPES];
     struct heap_block block;
+    uint64_t walked; /* bytes of objects since pages were unmapped */
     bool stopped;
 };
+
+static void count_walked(struct walker *walker, uint64_t size)
+{
+    struct target *target = walker->reader->target;
+    walker->walked += size;
+    if (LIKELY(walker->walked < BYTES_PER_RELEASE))
+        return;
+    walker->walked = 0;
+    if (target->kind == CDACQ_TARGET_CORE)
+        core_release_pages(target);
+}
 
 uint64_t gc_free_method_table(struct reader *reader)
 {
@@ -184,6 +200,7 @@ static bool walk_segment(struct walker *walker, const struct gc_segment *segment
             damaged(walker, segment, at, "size", object.size);
             return true;
         }
+        count_walked(walker, object.size);
         if (UNLIKELY(!walker->visitor->object(walker->visitor->context, segment, &object))) {
             walker->stopped = true;
             return false;

@@ -6,15 +6,9 @@
 #include "contracts/gc/references.h"
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
-#include "target/core.h"
 #include "util/sized.h"
 
-/* The pages of a core are unmapped after so many bytes of objects, so that a heap takes no memory of its own size. */
-enum { BYTES_PER_RELEASE = 16 * 1024 * 1024 };
-
 struct visit {
-    struct target *memory;
-    uint64_t walked; /* bytes since pages were unmapped */
     struct cdacq_heap_visitor visitor;
     uint64_t free_method_table;
     struct gc_problems problems;
@@ -49,12 +43,6 @@ static bool tell_object(void *context, const struct gc_segment *segment, const s
     };
     if (visit->stopped) /* a problem has ended it */
         return false;
-    visit->walked += object->size;
-    if (UNLIKELY(visit->walked >= BYTES_PER_RELEASE)) {
-        visit->walked = 0;
-        if (visit->memory->kind == CDACQ_TARGET_CORE)
-            core_release_pages(visit->memory);
-    }
     if (visit->visitor.object)
         visit->stopped = visit->visitor.object(&told, visit->visitor.context) != 0;
     if (visit->stopped || !visit->visitor.reference)
@@ -133,7 +121,7 @@ enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const 
     if (status < 0)
         return status;
     struct reader *reader = &session->resolver.reader;
-    struct visit visit = {.memory = session->resolver.target->memory, .problems.tell = tell_problem};
+    struct visit visit = {.problems.tell = tell_problem};
     memcpy(&visit.visitor, visitor, MIN(visitor->size, sizeof visit.visitor));
     visit.problems.context = &visit;
     resolver_begin(&session->resolver);

@@ -10,10 +10,7 @@
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
 #include "src/stacks/frame_roots.h"
-#include "target/core.h"
 #include "util/sized.h"
-
-enum { BYTES_PER_RELEASE = 16 * 1024 * 1024 };
 
 enum { GC_FRAMES_MAX = 1 << 16, GC_FRAME_REFERENCES_MAX = 1 << 16 }; /* of a thread; of a GCFrame */
 
@@ -30,7 +27,6 @@ struct visit {
     struct thread_list threads;
     struct gc_slots slots;
     uint64_t method_table; /* the last that was added to the types */
-    uint64_t walked;       /* bytes of objects since pages were unmapped */
     /* Of the thread and the frame that are visited: */
     const struct cdacq_thread *thread;
     const struct cdacq_frame *frame;
@@ -90,14 +86,7 @@ static bool tell_static(void *context, const struct static_reference *reference)
 static bool note_type(void *context, const struct gc_segment *segment, const struct gc_object *object)
 {
     struct visit *visit = context;
-    struct target *memory = visit->session->resolver.target->memory;
     (void)segment;
-    visit->walked += object->size;
-    if (visit->walked >= BYTES_PER_RELEASE) { /* as heap.c does */
-        visit->walked = 0;
-        if (memory->kind == CDACQ_TARGET_CORE)
-            core_release_pages(memory);
-    }
     if (object->method_table != visit->method_table) {
         visit->method_table = object->method_table;
         known_types_add(visit->types, object->method_table);
