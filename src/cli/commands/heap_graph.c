@@ -207,21 +207,12 @@ static int add_root(const struct cdacq_heap_root *root, void *context)
     return graph_roots_append(&graph->roots, added) ? 0 : fail(graph, "out of memory");
 }
 
-/* Roots that say most come first; the handle of a thread's or a type's array of static fields says least. */
-static int rank_of(const struct graph_root *root)
-{
-    static const uint8_t ranks[CDACQ_ROOT_COUNT] = {
-        [CDACQ_ROOT_STATIC] = 0,     [CDACQ_ROOT_THREAD_STATIC] = 1, [CDACQ_ROOT_LOCAL] = 2,
-        [CDACQ_ROOT_HANDLE] = 3,     [CDACQ_ROOT_FINALIZER] = 4,     [CDACQ_ROOT_DEPENDENT] = 5,
-        [CDACQ_ROOT_FINALIZABLE] = 6};
-    return ranks[root->kind];
-}
-
-static int by_rank(const void *a, const void *b)
+/* The kinds are in the order of what they say; the handle of a thread's or a type's array of statics says least. */
+static int by_kind(const void *a, const void *b)
 {
     const struct graph_root *left = a, *right = b;
-    if (rank_of(left) != rank_of(right))
-        return rank_of(left) - rank_of(right);
+    if (left->kind != right->kind)
+        return left->kind - right->kind;
     if (left->tid != right->tid)
         return left->tid < right->tid ? -1 : 1;
     if (left->frame != right->frame)
@@ -249,7 +240,7 @@ static int by_object(const void *a, const void *b, void *context)
 static bool sort_roots(struct heap_graph *graph)
 {
     if (graph->roots.count)
-        qsort(graph->roots.items, graph->roots.count, sizeof *graph->roots.items, by_rank);
+        qsort(graph->roots.items, graph->roots.count, sizeof *graph->roots.items, by_kind);
     if (graph->slots.count)
         qsort(graph->slots.items, graph->slots.count, sizeof *graph->slots.items, by_address);
     for (size_t i = 0; i < graph->roots.count; i++)
