@@ -22,8 +22,8 @@ enum {
 
 /* How an object of a type refers to the next one: fields of one type have the same offsets. */
 struct hop_name {
-    uint64_t key; /* type and offset */
-    const char *name;
+    uint64_t key;     /* type and offset */
+    const char *name; /* the session owns it */
 };
 
 static uint64_t hop_key(const struct hop_name *hop)
@@ -44,7 +44,6 @@ struct work {
     struct heap_graph graph;
     struct heap_paths paths;
     struct hop_names names;
-    struct graph_texts texts; /* of all names */
     struct hop *hops;
     size_t hop_count;
     uint64_t cut;    /* objects of the path that were left out */
@@ -86,13 +85,10 @@ static const char *name_hop(struct work *work, uint32_t from, uint32_t to)
         return known->name;
     if (cdacq_session_get_reference_name(graph->session, address, search.offset, &name, NULL) != CDACQ_OK)
         name = "?";
-    char *copy = strdup(name);
-    if (!copy || !graph_texts_append(&work->texts, copy))
-        out_of_memory();
     /* An index depends on the lengths of the array, too. */
-    if (copy[0] != '[' && !hop_names_insert(&work->names, (struct hop_name){.key = key, .name = copy}, NULL))
+    if (name[0] != '[' && !hop_names_insert(&work->names, (struct hop_name){.key = key, .name = name}, NULL))
         out_of_memory();
-    return copy;
+    return name;
 }
 
 static uint32_t top_of(const struct work *work, uint32_t object)
@@ -363,9 +359,6 @@ static int show_type(struct work *work, const char *pattern)
 
 static void deinit(struct work *work)
 {
-    for (size_t i = 0; i < work->texts.count; i++)
-        free(work->texts.items[i]);
-    graph_texts_deinit(&work->texts);
     hop_names_deinit(&work->names);
     heap_paths_deinit(&work->paths);
     heap_graph_deinit(&work->graph);
