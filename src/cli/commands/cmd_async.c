@@ -10,6 +10,7 @@
 #include "src/cli/base/answers.h"
 #include "src/cli/base/commands.h"
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_messages.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
@@ -181,10 +182,7 @@ static bool read_operations(struct work *work, const struct opened_target *opene
     enum cdacq_status status = cdacq_session_visit_async(opened->session, &visitor, &work->info, &error);
     target_let_go(opened->target);
     work->out.is_held = false;
-    if (status == CDACQ_ERR_MEMORY)
-        message("no heap in this core: %s", error.message);
-    else if (status < 0)
-        message("the async operations cannot be read: %s", error.message);
+    heap_tell_failure(status, "the async operations", &error);
     return status >= 0;
 }
 

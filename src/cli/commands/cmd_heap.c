@@ -9,6 +9,7 @@
 
 #include "src/cli/base/commands.h"
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_messages.h"
 #include "src/cli/base/heap_presence.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
@@ -386,8 +387,7 @@ static void write_json(struct work *work)
 
 static void tell_problems(const struct work *work)
 {
-    if (work->info.is_under_way)
-        message("a garbage collection was under way: what it had not finished is missing or inexact");
+    heap_tell_under_way(work->info.is_under_way);
     for (size_t i = 0; i < MIN(work->problems.count, (size_t)PROBLEMS_SHOWN); i++)
         message("%s", work->problems.items[i]);
     if (work->info.problem_count > PROBLEMS_SHOWN)
@@ -417,11 +417,8 @@ static bool read_heap(struct work *work)
     work->out.is_held = false;
     progress_end(&work->progress);
     sum_up(work);
-    if (status == CDACQ_ERR_MEMORY)
-        message("no heap in this core: %s", error.message);
-    else if (status < 0)
-        message("the heap cannot be read: %s", error.message);
-    else if (!listed)
+    heap_tell_failure(status, "the heap", &error);
+    if (status >= 0 && !listed)
         message("out of memory");
     return listed;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cli/base/heap_messages.h"
 #include "util/base.h"
 #include "util/binary_search.h"
 
@@ -369,10 +370,9 @@ static bool read_graph(struct heap_graph *graph, int results)
     graph_type_index_deinit(&graph->type_index);
     graph_addresses_deinit(&graph->slots);
     graph->recent = NULL;
-    if (status == CDACQ_ERR_MEMORY)
-        message("no heap in this core: %s", error.message);
-    else if (status != CDACQ_OK)
-        message("the heap cannot be read: %s", status < 0 ? error.message : graph->failure ? graph->failure : "");
+    heap_tell_failure(status, "the heap", &error);
+    if (status > CDACQ_OK)
+        message("the heap cannot be read: %s", graph->failure ? graph->failure : "");
     return status == CDACQ_OK;
 }
 
@@ -459,8 +459,7 @@ void heap_graph_root_text(const struct heap_graph *graph, const struct graph_roo
 
 void heap_graph_tell_problems(const struct heap_graph *graph)
 {
-    if (graph->is_under_way)
-        message("a garbage collection was under way: what it had not finished is missing or inexact");
+    heap_tell_under_way(graph->is_under_way);
     for (size_t i = 0; i < MIN(graph->problems.count, (size_t)PROBLEMS_SHOWN); i++)
         message("%s", graph->problems.items[i]);
     if (graph->problem_count > PROBLEMS_SHOWN)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_messages.h"
 #include "src/cli/base/heap_presence.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
@@ -151,16 +152,12 @@ static int read_heap(const void *given, const struct opened_target *opened)
     work->problems[work->number] = info.problem_count;
     work->under_way[work->number] = info.is_under_way;
     work->was_read[work->number] = is_read;
-    if (status == CDACQ_ERR_MEMORY)
-        message("no heap in this core: %s", error.message);
-    else if (status < 0)
-        message("the heap cannot be read: %s", error.message);
-    else if (is_absent)
+    heap_tell_failure(status, "the heap", &error);
+    if (is_absent)
         message("no heap in this core: most of its objects are missing");
-    else if (!is_read)
+    else if (status >= 0 && !is_read)
         message("out of memory");
-    if (is_read && info.is_under_way)
-        message("a garbage collection was under way: what it had not finished is missing or inexact");
+    heap_tell_under_way(is_read && info.is_under_way);
     if (is_read && info.problem_count)
         message("%" PRIu64 " part%s of the heap cannot be read: objects are missing ('cdacq heap' says which)",
                 info.problem_count, plural(info.problem_count));

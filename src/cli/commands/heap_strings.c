@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_messages.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
@@ -212,19 +213,15 @@ static bool read_strings(struct work *work)
         cdacq_session_visit_strings(work->session, add_string, work, &work->info, &work->unread, &error);
     progress_end(&work->progress);
     bool is_read = status == CDACQ_OK && !work->out_of_memory && list_strings(work);
-    if (status == CDACQ_ERR_MEMORY)
-        message("no heap in this core: %s", error.message);
-    else if (status < 0)
-        message("the heap cannot be read: %s", error.message);
-    else if (!is_read)
+    heap_tell_failure(status, "the heap", &error);
+    if (status >= 0 && !is_read)
         message("out of memory");
     return is_read;
 }
 
 static void tell_problems(const struct work *work)
 {
-    if (work->info.is_under_way)
-        message("a garbage collection was under way: what it had not finished is missing or inexact");
+    heap_tell_under_way(work->info.is_under_way);
     if (work->info.problem_count)
         message("%" PRIu64 " part%s of the heap cannot be read: strings are missing ('cdacq heap' says which)",
                 work->info.problem_count, plural(work->info.problem_count));
