@@ -72,7 +72,7 @@ struct decoder {
     const struct slot_encoding *encoding;
     struct gc_header header;
     struct gc_place place; /* of the instruction */
-    bool is_call, with_interior;
+    bool is_call;
     uint32_t scratch_size;   /* of the outgoing arguments, at the stack pointer */
     uint32_t frame_register; /* register_count: none */
     uint32_t tracked, count; /* of slots; those that are not tracked come last */
@@ -173,7 +173,7 @@ static void report(struct decoder *d, uint32_t index, struct gc_slots *ret)
                                                              (uint32_t)slot->slot.offset < d->scratch_size;
     struct gc_slot reported = slot->slot;
     reported.is_interior = slot->flags & FLAG_INTERIOR;
-    if ((reported.is_interior && !d->with_interior) || (scratch && d->is_call && index < d->tracked))
+    if (scratch && d->is_call && index < d->tracked)
         return;
     if (!gc_slots_append(ret, reported))
         reader_fail(d->bits.reader, CDACQ_ERR_NOMEM, 0, "GC info");
@@ -314,18 +314,15 @@ static bool read_live(struct decoder *d, struct gc_slots *ret)
     return !reader_failed(bits->reader);
 }
 
-static bool read_all(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
-                     bool with_interior, struct gc_slots *ret)
+bool gc_slots_read(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
+                   struct gc_slots *ret)
 {
     enum architecture architecture = reader->layout->architecture;
     const struct gc_encoding *encoding = gc_encoding_of(architecture);
     const struct slot_encoding *slots = &encodings[architecture];
     if (!encoding || !slots->register_count || version < GC_VERSION_MIN || version > GC_VERSION_MAX || !gc_info)
         return false;
-    struct decoder d = {.bits = {.reader = reader, .base = gc_info},
-                        .encoding = slots,
-                        .is_call = is_call,
-                        .with_interior = with_interior};
+    struct decoder d = {.bits = {.reader = reader, .base = gc_info}, .encoding = slots, .is_call = is_call};
     size_t before = ret->count;
     if (!gc_header_read(&d.bits, encoding, version, &d.header))
         return false;
@@ -343,16 +340,4 @@ static bool read_all(struct reader *reader, uint64_t gc_info, unsigned version, 
     if (!known || reader_failed(reader))
         ret->count = before;
     return known && !reader_failed(reader);
-}
-
-bool gc_slots_read(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
-                   struct gc_slots *ret)
-{
-    return read_all(reader, gc_info, version, offset, is_call, false, ret);
-}
-
-bool gc_slots_read_all(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
-                       struct gc_slots *ret)
-{
-    return read_all(reader, gc_info, version, offset, is_call, true, ret);
 }

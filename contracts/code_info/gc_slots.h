@@ -31,15 +31,11 @@ enum { GC_SLOTS_MAX = 4096 }; /* of a method */
 
 /*
  * Appends the slots that are live at `offset` of the method's code. `is_call`: it is a return address, so registers
- * that calls do not preserve hold nothing. Interior pointers are left out. False if the GC info does not say what is
- * live there: another architecture or version, an instruction at which the collector cannot stop. False, and the reader
- * fails, if the GC info is corrupt or cannot be read.
+ * that calls do not preserve hold nothing. False if the GC info does not say what is live there: another architecture
+ * or version, an instruction at which the collector cannot stop. False, and the reader fails, if the GC info is corrupt
+ * or cannot be read.
  */
 bool gc_slots_read(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
                    struct gc_slots *ret);
-
-/* The same with interior pointers: all that the collector reads. */
-bool gc_slots_read_all(struct reader *reader, uint64_t gc_info, unsigned version, uint32_t offset, bool is_call,
-                       struct gc_slots *ret);
 
 #endif

@@ -9,7 +9,7 @@
 #include "contracts/objects/statics.h"
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
-#include "src/stacks/frame_roots.h"
+#include "src/lookup/frame_slots.h"
 #include "util/sized.h"
 
 enum { GC_FRAMES_MAX = 1 << 16, GC_FRAME_REFERENCES_MAX = 1 << 16 }; /* of a thread; of a GCFrame */
@@ -26,14 +26,12 @@ struct visit {
     struct known_types *types;
     struct thread_list threads;
     struct gc_slots slots;
-    uint64_t method_table; /* the last that was added to the types */
-    /* Of the thread and the frame that are visited: */
-    const struct cdacq_thread *thread;
-    const struct cdacq_frame *frame;
-    uint64_t inexact;              /* frames whose references are not known */
-    uint64_t guessed;              /* frames that were found by guess */
-    uint64_t unwalked;             /* threads whose stack could not be walked to its end */
-    struct cdacq_error walk_error; /* of the last of these */
+    uint64_t method_table;             /* the last that was added to the types */
+    const struct cdacq_thread *thread; /* that is visited */
+    uint64_t inexact;                  /* frames whose references are not known */
+    uint64_t guessed;                  /* frames that were found by guess */
+    uint64_t unwalked;                 /* threads whose stack could not be walked to its end */
+    struct cdacq_error walk_error;     /* of the last of these */
     bool stopped;
 };
 
@@ -139,20 +137,39 @@ static void visit_statics(struct visit *visit)
 
 /* ---- Stacks ---- */
 
-static int tell_local(void *context, uint64_t address, uint64_t object, bool is_interior)
+static void tell_slot(struct visit *visit, const struct cdacq_frame *frame, uint64_t address, uint64_t object,
+                      bool is_interior)
 {
-    struct visit *visit = context;
-    const struct cdacq_method *method = visit->frame->method;
-    if (!gc_segments_have(&visit->segments, object))
-        return 0; /* an interior pointer elsewhere, or a slot that is not initialized */
-    return !tell(visit, (struct cdacq_heap_root){.kind = CDACQ_ROOT_LOCAL,
-                                                 .keeps = true,
-                                                 .is_interior = is_interior,
-                                                 .address = address,
-                                                 .object = object,
-                                                 .tid = visit->thread->tid,
-                                                 .frame = visit->frame->index,
-                                                 .method = method ? method->name : NULL});
+    const struct cdacq_method *method = frame->method;
+    if (gc_segments_have(&visit->segments, object)) /* else an interior pointer elsewhere, or not initialized */
+        tell(visit, (struct cdacq_heap_root){.kind = CDACQ_ROOT_LOCAL,
+                                             .keeps = true,
+                                             .is_interior = is_interior,
+                                             .address = address,
+                                             .object = object,
+                                             .tid = visit->thread->tid,
+                                             .frame = frame->index,
+                                             .method = method ? method->name : NULL});
+}
+
+/* False: it is not known all that the frame holds. */
+static bool visit_slots(struct visit *visit, const struct cdacq_frame *frame)
+{
+    struct reader *reader = &visit->session->resolver.reader;
+    bool all = true;
+    visit->slots.count = 0;
+    if (!frame_slots_read(&visit->session->resolver, frame, &visit->slots))
+        return false;
+    for (size_t i = 0; i < visit->slots.count && !visit->stopped; i++) {
+        const struct gc_slot *slot = &visit->slots.items[i];
+        uint64_t address, object;
+        bool is_known = frame_slot_value(reader, frame, slot, &address, &object);
+        bool is_unread = reader_recover(reader, FAILURE_BUT_FUEL);
+        all &= is_known || (frame->kind == CDACQ_FRAME_FUNCLET && !is_unread);
+        if (is_known && object)
+            tell_slot(visit, frame, address, object, slot->is_interior);
+    }
+    return all && !reader_failed(reader);
 }
 
 static int visit_frame(const struct cdacq_frame *frame, void *context)
@@ -160,9 +177,8 @@ static int visit_frame(const struct cdacq_frame *frame, void *context)
     struct visit *visit = context;
     if (frame->kind != CDACQ_FRAME_MANAGED && frame->kind != CDACQ_FRAME_FUNCLET)
         return 0;
-    visit->frame = frame;
     visit->guessed += frame->by == CDACQ_FRAME_BY_GUESS;
-    visit->inexact += !frame_roots_visit(visit->session, frame, &visit->slots, tell_local, visit, &visit->stopped);
+    visit->inexact += !visit_slots(visit, frame);
     return visit->stopped;
 }
 

@@ -11,13 +11,13 @@
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 #include "src/lookup/answer.h"
+#include "src/lookup/frame_slots.h"
 #include "src/waits/wait_graph.h"
 
 enum {
-    SCAN_WORDS_MAX = 256,   /* words of a frame that are searched */
-    SITES_MAX = 64 * 1024,  /* program counters; frames at others are ignored */
-    SLOTS_MAX = 1 << 20,    /* slots of all sites; frames at further sites are searched */
-    FUEL_SLOTS = 20 * 1000, /* for one frame's GC info */
+    SCAN_WORDS_MAX = 256,  /* words of a frame that are searched */
+    SITES_MAX = 64 * 1024, /* program counters; frames at others are ignored */
+    SLOTS_MAX = 1 << 20,   /* slots of all sites; frames at further sites are searched */
 };
 
 /* ---- Sites ---- */
@@ -26,25 +26,6 @@ static bool is_core(const struct cdacq_wait_graph *graph, const struct module *m
 {
     return module && graph->types.core &&
            (module->address == graph->types.core || (module->base && module->base == graph->core_base));
-}
-
-static void read_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, struct wait_site *site)
-{
-    struct resolver *resolver = graph->resolver;
-    struct reader *reader = &resolver->reader;
-    struct code_block block;
-    uint64_t gc_info;
-    uint32_t version;
-    reader_begin(reader, FUEL_LOOKUP);
-    if (!execution_manager_find(&resolver->target->manager, reader,
-                                resolver_address(resolver, frame->pc - frame->is_call), &block) ||
-        !code_block_is_method(&block) || !block.manager->gc_info ||
-        !block.manager->gc_info(reader, &block, &gc_info, &version) || block.offset + frame->is_call > UINT32_MAX)
-        return;
-    reader_begin(reader, FUEL_SLOTS);
-    site->exact = gc_slots_read(reader, gc_info, version, (uint32_t)(block.offset + frame->is_call), frame->is_call,
-                                &graph->slots);
-    site->count = (uint32_t)(graph->slots.count - site->first);
 }
 
 static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame)
@@ -72,7 +53,8 @@ static const struct wait_site *site_of(struct cdacq_wait_graph *graph, const str
     site.role = is_subsystem ? WAIT_ROLE_NONE : site.role;
     site.neutral = !record || !method.token || (is_subsystem && graph->has_managed_wait);
     if (graph->slots.count < SLOTS_MAX)
-        read_slots(graph, frame, &site);
+        site.exact = frame_slots_read(graph->resolver, frame, &graph->slots);
+    site.count = (uint32_t)(graph->slots.count - site.first);
     const struct wait_site *added = wait_sites_insert(&graph->sites, site, NULL);
     if (!added)
         graph_note_memory(graph);
@@ -129,21 +111,10 @@ static bool read_word(struct cdacq_wait_graph *graph, uint64_t address, uint64_t
 static bool read_slot(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, const struct gc_slot *slot,
                       uint64_t *ret)
 {
-    const struct cdacq_registers *registers = frame->registers;
-    bool needs_register = slot->base == GC_SLOT_REGISTER || slot->base == GC_SLOT_FRAME;
-    if (needs_register && !(registers && registers->known >> slot->number & 1))
-        return false;
-    /* A funclet has another stack pointer than its method: only slots by the frame register are where the info says. */
-    if (frame->kind == CDACQ_FRAME_FUNCLET && slot->base != GC_SLOT_FRAME)
-        return false;
-    uint64_t base = slot->base == GC_SLOT_CALLER_SP ? frame->cfa : frame->sp;
-    if (needs_register)
-        base = registers->values[slot->number];
-    if (slot->base == GC_SLOT_REGISTER) {
-        *ret = base;
-        return true;
-    }
-    return base && read_word(graph, base + (uint64_t)(int64_t)slot->offset, ret);
+    struct reader *reader = &graph->resolver->reader;
+    uint64_t address;
+    reader_begin(reader, FUEL_LOOKUP);
+    return frame_slot_value(reader, frame, slot, &address, ret);
 }
 
 /* Takes the SafeWaitHandle of a wait. If it is known what the thread waits for, only that one counts. */
@@ -287,6 +258,8 @@ static void take_slots(struct cdacq_wait_graph *graph, const struct cdacq_frame 
     for (uint32_t i = 0; i < site->count; i++) {
         const struct gc_slot slot = graph->slots.items[site->first + i];
         uint64_t object;
+        if (slot.is_interior)
+            continue;
         bool is_read = graph->types.reads_left && read_slot(graph, frame, &slot, &object);
         all_read &= is_read;
         if (!is_read || !object)
