@@ -31,6 +31,12 @@ void text_cut(struct text *text, size_t length);
 /* Whether the text is that string. */
 bool text_equals(const struct text *text, const char *string);
 
+/* "s" after a noun, unless there is one. */
+static inline const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* Writes a number of bytes exactly, in the largest unit that allows it: "8 MiB". */
 void text_bytes(char *ret, size_t size, uint64_t bytes);
 

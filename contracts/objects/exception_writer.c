@@ -7,7 +7,6 @@
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 #include "formats/names/names.h"
-#include "formats/names/spelling.h"
 
 enum { METHODS_MAX = 64 * 1024 /* of a type */ };
 
@@ -104,11 +103,8 @@ void exception_put_string(struct exception_writer *w, uint64_t string)
 void exception_put_type(struct exception_writer *w, uint64_t method_table)
 {
     struct text text = {0};
-    const struct name_source source = {0};
     struct reader_task outer = enter_part(w);
-    struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
-    type_handle_feed(w->output->cache, method_table, &n);
-    if (namer_end(&n) == CDACQ_OK && text.data)
+    if (type_handle_name(w->output->cache, method_table, &text) == CDACQ_OK && text.data)
         exception_put(w, text.data, text.length);
     else
         w->flaws |= EXCEPTION_TEXT_MISSING;

@@ -2,6 +2,7 @@
 
 #include "contracts/native_aot/aot_name.h"
 #include "contracts/type_system/method_table_flags.h"
+#include "formats/names/spelling.h"
 #include "formats/names/type_walk.h"
 
 enum {
@@ -212,6 +213,14 @@ void type_handle_feed(struct module_cache *cache, uint64_t handle, struct namer 
         put_handle(n, cache, handle);
     else if (namer_spend(n, 1)) /* every spelling has the name that reflection gives */
         namer_check(n, failure_of(aot_name_type(cache->aot, cache->reader, handle, n->text)));
+}
+
+enum cdacq_status type_handle_name(struct module_cache *cache, uint64_t handle, struct text *ret)
+{
+    const struct name_source source = {0};
+    struct namer n = namer_begin(&source, &type_spelling_reflection, ret);
+    type_handle_feed(cache, handle, &n);
+    return namer_end(&n);
 }
 
 void type_handle_feed_argument(struct module_cache *cache, uint64_t arguments, uint32_t index, struct namer *n)

@@ -13,7 +13,10 @@
 /* Feeds a type, with its actual type arguments, to a name. */
 void type_handle_feed(struct module_cache *cache, uint64_t handle, struct namer *n);
 
-/* The same for argument `index` of an array of handles at `arguments`. */
+/* Appends Type.ToString() of a type; nothing if it fails. */
+enum cdacq_status type_handle_name(struct module_cache *cache, uint64_t handle, struct text *ret);
+
+/* Feeds argument `index` of an array of handles at `arguments`. */
 void type_handle_feed_argument(struct module_cache *cache, uint64_t arguments, uint32_t index, struct namer *n);
 
 /*

@@ -7,6 +7,7 @@
 #include "src/api/listing.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/index.h"
+#include "util/text.h"
 
 enum { STEPS_OF_ELEMENT = 8 }; /* units of work for each element, in addition to those for its reads */
 
@@ -210,7 +211,7 @@ enum cdacq_status listing_report_left_out(const struct code_map *map, struct cda
 {
     return error_set(err, CDACQ_ERR_MEMORY, 0,
                      "there may be more code: %zu part%s of the range section map %s missing or damaged", map->left_out,
-                     map->left_out == 1 ? "" : "s", map->left_out == 1 ? "is" : "are");
+                     plural(map->left_out), map->left_out == 1 ? "is" : "are");
 }
 
 /* Reports that not all ranges, or not all prepared methods of images, are known. */

@@ -6,8 +6,6 @@
 #include "contracts/stress_log/stress_log.h"
 #include "contracts/type_system/method_name.h"
 #include "contracts/type_system/type_handle.h"
-#include "formats/names/namer.h"
-#include "formats/names/spelling.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/records.h"
 #include "util/clock.h"
@@ -138,11 +136,8 @@ static void visit_deinit(struct visit *v)
 
 static void put_type(struct visit *v, uint64_t address)
 {
-    const struct name_source source = {0};
     uint64_t mask = reader_of(v)->layout->globals[G_ObjectToMethodTableUnmask]; /* of the garbage collector's marks */
-    struct namer n = namer_begin(&source, &type_spelling_reflection, &v->name);
-    type_handle_feed(&v->session->resolver.modules, address & ~mask, &n);
-    if (namer_end(&n) != CDACQ_OK)
+    if (type_handle_name(&v->session->resolver.modules, address & ~mask, &v->name) != CDACQ_OK)
         text_clear(&v->name);
 }
 

@@ -1,18 +1,13 @@
 #include "src/api/type_name.h"
 
 #include "contracts/type_system/type_handle.h"
-#include "formats/names/signature.h"
-#include "formats/names/spelling.h"
 
 const char *type_name(struct cdacq_session *session, uint64_t method_table, enum cdacq_status *ret_status)
 {
     struct text text = {0};
-    const struct name_source source = {0};
     struct reader *reader = &session->resolver.reader;
     struct reader_task outer = reader_enter(reader, FUEL_INDEX);
-    struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
-    type_handle_feed(&session->resolver.modules, method_table, &n);
-    enum cdacq_status status = namer_end(&n);
+    enum cdacq_status status = type_handle_name(&session->resolver.modules, method_table, &text);
     const char *name =
         status == CDACQ_OK && text.length ? resolver_intern(&session->resolver, text.data, text.length) : NULL;
     reader_leave(reader, &outer);

@@ -6,8 +6,6 @@
 #include "contracts/objects/string.h"
 #include "contracts/threading/task.h"
 #include "contracts/type_system/type_handle.h"
-#include "formats/names/namer.h"
-#include "formats/names/spelling.h"
 #include "src/waits/wait_graph.h"
 
 enum {
@@ -22,11 +20,6 @@ enum {
     NO_DUE_TIME = UINT32_MAX, /* of a timer that does not run */
     MS_OF_A_SECOND = 1000,
 };
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 /* ---- What refers to what ---- */
 
@@ -345,12 +338,9 @@ bool async_reasons_mark_cycles(struct async_reasons *reasons)
 void async_put_type(struct async_reasons *reasons, uint64_t method_table, struct text *ret)
 {
     struct resolver *resolver = reasons->operations->resolver;
-    const struct name_source source = {0};
     struct text text = {0};
     struct reader_task outer = reader_enter(&resolver->reader, FUEL_NAME);
-    struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
-    type_handle_feed(&resolver->modules, method_table, &n);
-    bool named = method_table && namer_end(&n) == CDACQ_OK && text.length;
+    bool named = method_table && type_handle_name(&resolver->modules, method_table, &text) == CDACQ_OK && text.length;
     reader_leave(&resolver->reader, &outer);
     text_append(ret, named ? text.data : "?", named ? text.length : 1);
     text_deinit(&text);

@@ -6,8 +6,6 @@
 #include "contracts/threading/async_method.h"
 #include "contracts/type_system/method_name.h"
 #include "contracts/type_system/type_handle.h"
-#include "formats/names/namer.h"
-#include "formats/names/spelling.h"
 #include "src/waits/wait_graph.h"
 
 static struct work *work_of(struct cdacq_wait_graph *graph)
@@ -46,16 +44,12 @@ void graph_return_names(struct cdacq_wait_graph *graph)
 
 const char *graph_method_table_name(struct cdacq_wait_graph *graph, uint64_t method_table)
 {
-    const struct name_source source = {0};
     struct text text = {0};
     reader_begin(&graph->resolver->reader, FUEL_NAME);
     const struct type_name *known = type_names_find(&graph->type_names, method_table);
     if (known || graph->type_names.count == WAIT_NAMES_MAX)
         return known ? hand_out(graph, known) : NULL;
-    struct namer n = namer_begin(&source, &type_spelling_reflection, &text);
-    type_handle_feed(&graph->resolver->modules, method_table, &n);
-    if (namer_end(&n) != CDACQ_OK)
-        text.length = 0;
+    (void)type_handle_name(&graph->resolver->modules, method_table, &text);
     return keep(graph, &graph->type_names, method_table, &text);
 }
 

@@ -135,11 +135,6 @@ void notice(const char *format, ...)
     va_end(args);
 }
 
-const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 int terminal_width(int fd)
 {
     struct winsize size;

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/text.h"
+
 /* What a part of a text is. A terminal shows each in its own way. */
 enum style {
     STYLE_NONE,
@@ -43,9 +45,6 @@ void message_set_subject(const char *subject);
 
 /* Whether one of the last messages has this text in it. */
 bool message_was_shown(const char *text);
-
-/* "s" after a noun, unless there is one. */
-const char *plural(uint64_t count);
 
 /* The width of a terminal in columns; 0 if the file descriptor is not a terminal. */
 int terminal_width(int fd);
