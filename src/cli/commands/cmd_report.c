@@ -16,10 +16,7 @@ struct report_options {
     bool brief, signature;
 };
 
-enum {
-    INNER_MAX = 64,
-    NESTED_SHOWN = 64, /* exceptions that the thread handled */
-};
+enum { NESTED_SHOWN = 64 }; /* exceptions that the thread handled */
 
 struct work {
     struct report *report;
@@ -110,11 +107,10 @@ static void write_signature_line(struct report *report, bool is_one_of_several)
 /* Whether `object` is an inner exception of `outer`. */
 static bool is_inner(const struct report *report, uint64_t outer, uint64_t object)
 {
-    struct cdacq_exception exception = {.size = sizeof exception, .inner = outer};
-    for (unsigned i = 0; i < INNER_MAX && exception.inner && exception.inner != object; i++)
-        if (cdacq_session_get_exception(report->session, exception.inner, &exception, NULL) < 0)
-            return false;
-    return exception.inner == object;
+    struct report_chain chain = {.exception.inner = outer};
+    while (chain.exception.inner != object && report_next_inner(report, &chain))
+        continue;
+    return chain.exception.inner == object;
 }
 
 /* Adds an exception that the report does not have yet: one that was thrown again is the same. */

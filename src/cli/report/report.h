@@ -108,6 +108,25 @@ struct report {
     struct report_thread_list threads; /* of one of the others: those of its runtime, without names and registers */
 };
 
+/* An exception and those within it, one after the other; begins as `{.exception.inner = ADDRESS}`. */
+struct report_chain {
+    struct cdacq_exception exception;
+    unsigned count; /* up to this one */
+};
+
+/* False: there is none any more, or it cannot be read; the chain stays where it is. */
+static inline bool report_next_inner(const struct report *report, struct report_chain *chain)
+{
+    enum { CHAIN_MAX = 64 };
+    struct cdacq_exception *exception = &chain->exception;
+    exception->size = sizeof *exception;
+    if (!exception->inner || chain->count == CHAIN_MAX ||
+        cdacq_session_get_exception(report->session, exception->inner, exception, NULL) < 0)
+        return false;
+    chain->count++;
+    return true;
+}
+
 /*
  * The reports of all runtimes in the order of their numbers, from *next on, which counts from 0. NULL: there are no
  * more.

@@ -11,8 +11,6 @@
 #include "util/base.h"
 #include "util/hash_table.h"
 
-enum { INNER_MAX = 32 }; /* exceptions in each other */
-
 struct type_sum {
     uint64_t method_table, count, bytes;
 };
@@ -34,16 +32,11 @@ struct survey {
 
 static bool died_of_it(const struct report *report)
 {
-    struct cdacq_exception exception = {.size = sizeof exception, .inner = report->exception};
-    if (report->end.kind == CDACQ_END_OUT_OF_MEMORY)
-        return true;
-    for (unsigned i = 0; i < INNER_MAX && exception.inner; i++) {
-        if (cdacq_session_get_exception(report->session, exception.inner, &exception, NULL) < 0)
-            return false;
-        if (exception.type && !strcmp(exception.type, "System.OutOfMemoryException"))
-            return true;
-    }
-    return false;
+    struct report_chain chain = {.exception.inner = report->exception};
+    bool found = report->end.kind == CDACQ_END_OUT_OF_MEMORY;
+    while (!found && report_next_inner(report, &chain))
+        found = chain.exception.type && !strcmp(chain.exception.type, "System.OutOfMemoryException");
+    return found;
 }
 
 static int add_object(const struct cdacq_heap_object *object, void *context)

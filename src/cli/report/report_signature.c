@@ -76,17 +76,15 @@ static bool wraps(const struct cdacq_exception *exception)
  */
 static void add_exception(struct report *report, struct signature_frames *frames)
 {
-    struct cdacq_exception exception = {.size = sizeof exception, .inner = report->exception};
+    struct report_chain chain = {.exception.inner = report->exception};
+    const struct cdacq_exception *exception = &chain.exception;
     uint64_t wrapped[WRAPPED_MAX];
     unsigned count = 0;
-    do {
-        uint64_t address = exception.inner;
-        if (cdacq_session_get_exception(report->session, address, &exception, NULL) < 0)
-            break;
+    while (count < WRAPPED_MAX && (!count || wraps(exception)) && report_next_inner(report, &chain)) {
         output_literal(report->answers.out, count ? " of " : " ");
-        output_note(report->answers.out, exception.type ? exception.type : "?");
-        wrapped[count++] = address;
-    } while (count < WRAPPED_MAX && wraps(&exception));
+        output_note(report->answers.out, exception->type ? exception->type : "?");
+        wrapped[count++] = exception->address;
+    }
     while (count--) {
         struct ips ips = {.count = 0};
         (void)cdacq_session_visit_exception_frames(report->session, wrapped[count], add_ip, &ips, NULL);

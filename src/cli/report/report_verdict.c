@@ -14,7 +14,7 @@
 #include "util/base.h"
 
 enum {
-    INNER_MAX = 16,   /* exceptions in each other */
+    INNER_SHOWN = 16, /* exceptions in each other */
     IPS_MAX = 64,     /* of one stack trace */
     CYCLE_SHOWN = 4,  /* threads that wait for each other */
     BUSY_PERCENT = 50 /* of a processor; less is usual in a process that works */
@@ -78,14 +78,13 @@ static bool find_throwing(const struct report *report, uint64_t exception, struc
 /* The types of an exception and of its inner ones. Where: of the innermost one that the program threw. */
 static void put_exception(struct report_verdict *verdict, const struct report *report)
 {
-    struct cdacq_exception exception = {.size = sizeof exception, .inner = report->exception};
+    struct report_chain chain = {.exception.inner = report->exception};
+    const struct cdacq_exception *exception = &chain.exception;
     struct report_place place;
-    for (unsigned i = 0; i < INNER_MAX && exception.inner; i++) {
-        uint64_t address = exception.inner;
-        if (cdacq_session_get_exception(report->session, address, &exception, NULL) < 0)
-            break;
-        output_note_between(&verdict->what, i ? ", caused by " : ": ", exception.type ? exception.type : "?", "");
-        if (find_throwing(report, address, &place))
+    while (chain.count < INNER_SHOWN && report_next_inner(report, &chain)) {
+        output_note_between(&verdict->what, chain.count > 1 ? ", caused by " : ": ",
+                            exception->type ? exception->type : "?", "");
+        if (find_throwing(report, exception->address, &place))
             verdict->place = place;
     }
 }
