@@ -1,5 +1,5 @@
 /*
- * generation.h: the generations of the heap (cdacq_generation_name), and which of them the GC has lists of.
+ * generation.h: the generations of the heap (cdacq_generation_text), and which of them the GC has lists of.
  */
 #ifndef CDACQ_CONTRACTS_GC_GENERATION_H
 #define CDACQ_CONTRACTS_GC_GENERATION_H

@@ -32,7 +32,7 @@ struct handle_walker {
     bool stopped;
 };
 
-const char *cdacq_handle_kind_name(enum cdacq_handle_kind kind)
+const char *cdacq_handle_kind_text(enum cdacq_handle_kind kind)
 {
     static const char *const names[] = {"weak short",
                                         "weak long",
@@ -47,7 +47,7 @@ const char *cdacq_handle_kind_name(enum cdacq_handle_kind kind)
                                         "weak interior pointer",
                                         "cross reference"};
     _Static_assert(ARRAY_SIZE(names) == CDACQ_HANDLE_COUNT, "a name for each");
-    return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : NULL;
+    return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
 }
 
 static bool is_seen(struct handle_walker *walker, uint64_t address)

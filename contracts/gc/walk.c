@@ -131,7 +131,7 @@ static inline bool read_header(struct walker *walker, uint64_t address, uint64_t
 static void leave_out(struct walker *walker, const struct gc_segment *segment, uint64_t address, const char *why)
 {
     gc_problem(walker->problems, "%s %" PRIu64 " bytes of generation %s from there on were left out", why,
-               segment->end - address, cdacq_generation_name(segment->generation));
+               segment->end - address, cdacq_generation_text(segment->generation));
 }
 
 static void damaged(struct walker *walker, const struct gc_segment *segment, uint64_t address, const char *what,

@@ -64,7 +64,7 @@ static struct cdacq_value form_value(const struct reader *reader, uint8_t elemen
                                 .kind = kind,
                                 .width = kind == CDACQ_VALUE_STRUCT ? struct_width : width,
                                 .address = address,
-                                .type = type};
+                                .method_table = type};
 }
 
 /* Takes the bits of a value that is no struct. */
@@ -187,10 +187,10 @@ bool nullable_value_read(struct module_cache *cache, const struct cdacq_value *v
 {
     struct reader *reader = cache->reader;
     struct object_field has_value, inner;
-    if (cache->aot || !value->type || !value->address || value->kind != CDACQ_VALUE_STRUCT ||
-        (flags_of(reader, value->type) & MT_CATEGORY_MASK) != MT_CATEGORY_NULLABLE ||
-        !object_field_declared(cache, value->type, "hasValue", &has_value) ||
-        !object_field_declared(cache, value->type, "value", &inner))
+    if (cache->aot || !value->method_table || !value->address || value->kind != CDACQ_VALUE_STRUCT ||
+        (flags_of(reader, value->method_table) & MT_CATEGORY_MASK) != MT_CATEGORY_NULLABLE ||
+        !object_field_declared(cache, value->method_table, "hasValue", &has_value) ||
+        !object_field_declared(cache, value->method_table, "value", &inner))
         return false;
     *ret_has_value = read_u8(reader, value->address + has_value.offset) != 0;
     *ret = (struct cdacq_value){.size = sizeof *ret};

@@ -142,7 +142,7 @@ static bool put_enum(struct module_cache *cache, const struct cdacq_value *value
     const struct metadata *metadata;
     uint32_t token;
     size_t length = ret->length;
-    if (type_handle_definition(cache, value->type, &metadata, &token) != CDACQ_OK)
+    if (type_handle_definition(cache, value->method_table, &metadata, &token) != CDACQ_OK)
         return false;
     struct enum_member *members = calloc(ENUM_MEMBERS_MAX, sizeof *members);
     if (!members)
@@ -166,8 +166,8 @@ static bool put_enum(struct module_cache *cache, const struct cdacq_value *value
 static uint64_t member(struct module_cache *cache, const struct cdacq_value *value, const char *name, unsigned width)
 {
     struct object_field field;
-    if (!object_field_declared(cache, value->type, name, &field) || field.is_static) {
-        reader_fail(cache->reader, CDACQ_ERR_FIELD, value->type, name);
+    if (!object_field_declared(cache, value->method_table, name, &field) || field.is_static) {
+        reader_fail(cache->reader, CDACQ_ERR_FIELD, value->method_table, name);
         return 0;
     }
     return read_uint(cache->reader, value->address + field.offset, width);
@@ -220,10 +220,10 @@ static bool put_date_time_offset(struct module_cache *cache, const struct cdacq_
 {
     struct object_field field;
     struct reader *reader = cache->reader;
-    if (!object_field_declared(cache, value->type, "_dateTime", &field))
+    if (!object_field_declared(cache, value->method_table, "_dateTime", &field))
         return false;
     uint64_t ticks = read_u64(reader, value->address + field.offset) & TICKS_MASK;
-    if (!object_field_declared(cache, value->type, "_offsetMinutes", &field))
+    if (!object_field_declared(cache, value->method_table, "_offsetMinutes", &field))
         return false;
     unsigned width = element_width(field.element, reader->pointer_size);
     uint64_t offset_bits = width == 2 || width == 4 ? read_uint(reader, value->address + field.offset, width) : 0;
@@ -356,7 +356,7 @@ static bool put_core_struct(struct module_cache *cache, const struct cdacq_value
     const struct metadata *metadata;
     uint32_t token;
     bool equal = false;
-    if (type_handle_definition(cache, value->type, &metadata, &token) != CDACQ_OK ||
+    if (type_handle_definition(cache, value->method_table, &metadata, &token) != CDACQ_OK ||
         metadata_assembly_is(metadata, "System.Private.CoreLib", &equal) != CDACQ_OK || !equal)
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(core_structs); i++)
@@ -369,7 +369,7 @@ static bool put_value(struct module_cache *cache, const struct cdacq_value *valu
 {
     struct reader *reader = cache->reader;
     struct cdacq_value inner;
-    bool has_type = value->type && !cache->aot, has_value;
+    bool has_type = value->method_table && !cache->aot, has_value;
     switch (value->kind) {
     case CDACQ_VALUE_STRUCT:
         if (!has_type || !value->address || depth > NULLABLE_DEPTH_MAX)

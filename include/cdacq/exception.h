@@ -25,14 +25,14 @@ enum cdacq_exception_flaw {
      */
     CDACQ_EXCEPTION_INFERRED = 1 << 3,
     /* Names or lines come from a file that nothing in the target could confirm: it may be that of another build. */
-    CDACQ_EXCEPTION_UNCONFIRMED = 1 << 4,
+    CDACQ_EXCEPTION_UNVERIFIED = 1 << 4,
 };
 
 /* An exception object. The caller sets `size`. The session owns the string: see struct cdacq_method. */
 struct cdacq_exception {
     size_t size;
     uint64_t address;
-    const char *type;     /* as Type.ToString() gives it, perhaps from an unconfirmed file; printable UTF-8; or NULL */
+    const char *type;     /* as Type.ToString() gives it, perhaps from an unverified file; printable UTF-8; or NULL */
     uint64_t inner;       /* the address of InnerException, or 0 */
     int32_t hresult;      /* HResult */
     uint32_t frame_count; /* frames of its stack trace */

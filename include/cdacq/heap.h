@@ -22,12 +22,12 @@ enum cdacq_generation {
     CDACQ_GENERATION_COUNT,
 };
 
-/* "0", "1", "2", "loh", "poh", "frozen"; NULL for any other number. */
-CDACQ_API const char *cdacq_generation_name(enum cdacq_generation generation);
+/* "0", "1", "2", "loh", "poh", "frozen", or "unknown" for any other number; a static string. */
+CDACQ_API const char *cdacq_generation_text(enum cdacq_generation generation);
 
-/* A part of the heap with objects of one generation. Addresses are of the target; 0 <= begin <= end <= committed. */
+/* A part of the heap with objects of one generation: 0 <= begin <= end <= committed. The library sets `size`. */
 struct cdacq_heap_segment {
-    size_t size;                      /* set by the library */
+    size_t size;
     uint64_t address;                 /* of the runtime's record of the segment or region */
     uint64_t begin, end;              /* of its objects */
     uint64_t committed;               /* end of the memory that the GC has committed for it */
@@ -36,6 +36,7 @@ struct cdacq_heap_segment {
     uint32_t heap;                    /* number of the heap of server GC; 0 for workstation GC */
 };
 
+/* An object, or free memory. Its size never changes. */
 struct cdacq_heap_object {
     uint64_t address;
     uint64_t method_table; /* without the bits that the GC uses; see cdacq_session_get_type_name() */
@@ -62,13 +63,13 @@ struct cdacq_heap_visitor {
     size_t size;
     int (*segment)(const struct cdacq_heap_segment *segment, void *context); /* each, before all objects */
     int (*object)(const struct cdacq_heap_object *object, void *context); /* in the order of addresses in a segment */
-    int (*problem)(const char *text, void *context); /* one printable line; valid until the callback returns */
-    void *context;
     /*
      * For each reference of an object that is not null, after the call for the object. `offset` is from `object`; 0 for
      * what keeps the assembly load context of a collectible type, which no field has.
      */
     int (*reference)(uint64_t object, uint64_t offset, uint64_t target, void *context);
+    int (*problem)(const char *text, void *context); /* one printable line; valid until the callback returns */
+    void *context;
 };
 
 /*
@@ -81,7 +82,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *sessi
                                                      const struct cdacq_heap_visitor *visitor,
                                                      struct cdacq_heap_info *ret, struct cdacq_error *err);
 
-/* A string in the heap. */
+/* A string in the heap. Its size never changes. */
 struct cdacq_heap_string {
     uint64_t address;
     uint64_t byte_size; /* of the object */
@@ -103,7 +104,7 @@ cdacq_session_visit_strings(struct cdacq_session *session,
  * The memory of the process by what it is for, in bytes. `is_resident`: what is in RAM now; otherwise what the core
  * has, whether or not it was in RAM. The caller sets `size`.
  */
-struct cdacq_memory_info {
+struct cdacq_memory_use {
     size_t size;
     bool is_resident;
     uint64_t gc;      /* objects and the memory that the GC keeps for them, without its own tables */
@@ -116,13 +117,12 @@ struct cdacq_memory_info {
 };
 
 /*
- * Sums up the memory of the process. Where the runtime runs with
- * DOTNET_EnableWriteXorExecute=0, its loader heaps cannot be told from `other`. What is known of the GC in a
- * damaged heap is less than all, and the rest is in `other`. Fails with ARGUMENT; with IO if a running process does not
+ * Sums up the memory of the process. Where the runtime runs with DOTNET_EnableWriteXorExecute=0, its loader heaps cannot
+ * be told from `other`. Of a damaged heap, what is not known to be the GC's is in `other`. Fails with ARGUMENT; with IO if a running process does not
  * tell (/proc/PID/smaps), or has ended; with NOMEM; and where the target is neither a core nor a process.
  */
-CDACQ_API enum cdacq_status cdacq_session_get_memory(struct cdacq_session *session, struct cdacq_memory_info *ret,
-                                                     struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_get_memory_use(struct cdacq_session *session, struct cdacq_memory_use *ret,
+                                                         struct cdacq_error *err);
 
 /*
  * The name of a MethodTable's type, as Type.ToString() gives it; printable UTF-8. The session owns the string: see
@@ -135,12 +135,13 @@ CDACQ_API enum cdacq_status cdacq_session_get_type_name(struct cdacq_session *se
 /* ---- What keeps objects ------------------------------------------------------------------------------------------ */
 
 /*
- * Calls `take` for each reference of an object that is not null, as cdacq_heap_visitor.reference. `take` must not use
- * the session. CDACQ_STOPPED: `take` returned non-zero. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if the
+ * Calls `visit_reference` for each reference of an object that is not null, as cdacq_heap_visitor.reference. It must not
+ * use the session. CDACQ_STOPPED: it returned non-zero. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if the
  * object cannot be read.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_references(struct cdacq_session *session, uint64_t object,
-                                                           int (*take)(uint64_t offset, uint64_t target, void *context),
+                                                           int (*visit_reference)(uint64_t offset, uint64_t target,
+                                                                                  void *context),
                                                            void *context, struct cdacq_error *err);
 
 /*
@@ -163,8 +164,8 @@ enum cdacq_root_kind {
     CDACQ_ROOT_COUNT,
 };
 
-/* "static", "thread-static", "local", "handle", "finalizer", "dependent", "finalizable"; NULL for any other number. */
-CDACQ_API const char *cdacq_root_kind_name(enum cdacq_root_kind kind);
+/* "static", "thread-static", "local", "handle", "finalizer", "dependent", "finalizable" or "unknown"; static. */
+CDACQ_API const char *cdacq_root_kind_text(enum cdacq_root_kind kind);
 
 /* Kinds of handles, as the runtime numbers them. */
 enum cdacq_handle_kind {
@@ -183,8 +184,8 @@ enum cdacq_handle_kind {
     CDACQ_HANDLE_COUNT,
 };
 
-/* "strong", "weak short", "async pinned" and so on; NULL for any other number. */
-CDACQ_API const char *cdacq_handle_kind_name(enum cdacq_handle_kind kind);
+/* "strong", "weak short", "async pinned" and so on, or "unknown" for any other number; a static string. */
+CDACQ_API const char *cdacq_handle_kind_text(enum cdacq_handle_kind kind);
 
 /* A root. The library sets `size`. What pointers point to is valid until the callback returns. */
 struct cdacq_heap_root {
@@ -196,7 +197,7 @@ struct cdacq_heap_root {
     uint64_t object;
     uint64_t dependent;            /* of a dependent handle; 0: none */
     enum cdacq_handle_kind handle; /* of CDACQ_ROOT_HANDLE and CDACQ_ROOT_DEPENDENT */
-    uint64_t type;                 /* of a static: the MethodTable that declares it; 0: not known */
+    uint64_t method_table;         /* of a static: of the type that declares it; 0: not known */
     uint32_t token;                /* of a static: the FieldDef */
     int tid;                       /* of a thread static or local: the kernel's id of the thread; 0: none */
     unsigned frame;                /* of a local: the number of its frame, as in cdacq_frame.index */
@@ -225,11 +226,11 @@ CDACQ_API enum cdacq_status cdacq_session_visit_roots(struct cdacq_session *sess
                                                       struct cdacq_error *err);
 
 /*
- * The name of a static field with its type, "Ns.Type.Field"; printable UTF-8, owned by the session. `type` and `token`
- * are those of a struct cdacq_heap_root. Fails with ARGUMENT, or with CORRUPT, MEMORY or MODULE if it is not known.
+ * The name of a static field with its type, "Ns.Type.Field"; printable UTF-8, owned by the session. `method_table` and
+ * `token` are those of a struct cdacq_heap_root. Fails with ARGUMENT, or with CORRUPT, MEMORY or MODULE if it is not known.
  */
-CDACQ_API enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, uint64_t type, uint32_t token,
-                                                          const char **ret, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, uint64_t method_table,
+                                                          uint32_t token, const char **ret, struct cdacq_error *err);
 
 CDACQ_END_DECLS
 

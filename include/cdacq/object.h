@@ -35,8 +35,8 @@ CDACQ_API enum cdacq_status cdacq_session_get_object(struct cdacq_session *sessi
  * MethodTable whose class belongs to it. CDACQ_NOT_MANAGED: there is none. Fails with ARGUMENT, or with MEMORY if that
  * cannot be read, as where there is none, or where the target lacks the type.
  */
-CDACQ_API enum cdacq_status cdacq_session_is_object(struct cdacq_session *session, uint64_t address,
-                                                    struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_check_object(struct cdacq_session *session, uint64_t address,
+                                                       struct cdacq_error *err);
 
 /* What a field or an element holds. */
 enum cdacq_value_kind {
@@ -54,10 +54,10 @@ enum cdacq_value_kind {
 struct cdacq_value {
     size_t size;
     enum cdacq_value_kind kind;
-    uint32_t width;   /* bytes */
-    uint64_t address; /* where it is stored; 0: in a register */
-    uint64_t bits;    /* a signed value is extended to 64 bits, any other has zeros above its width */
-    uint64_t type;    /* the MethodTable of a struct or an enum; 0: another type, or not known */
+    uint32_t width;        /* bytes */
+    uint64_t address;      /* where it is stored; 0: in a register */
+    uint64_t bits;         /* a signed value is extended to 64 bits, any other has zeros above its width */
+    uint64_t method_table; /* of a struct or an enum; 0: another type, or not known */
 };
 
 /*
@@ -77,7 +77,7 @@ struct cdacq_field {
     const char *owner;   /* the type that declares the field, likewise */
     uint32_t offset;     /* bytes from the first field of the object or struct */
     const char *problem; /* one line: why the value cannot be read; NULL: it was read */
-    const struct cdacq_value *value; /* with a problem, its `bits` and `type` are 0 */
+    const struct cdacq_value *value; /* with a problem, its `bits` and `method_table` are 0 */
 };
 
 /*
@@ -90,9 +90,9 @@ CDACQ_API enum cdacq_status cdacq_session_visit_fields(struct cdacq_session *ses
                                                        int (*visit)(const struct cdacq_field *field, void *context),
                                                        void *context, struct cdacq_error *err);
 
-/* The same for a struct at `address`, with the MethodTable of its type: both are those of a struct cdacq_value. */
+/* The same for a struct at `address`: it and the MethodTable are those of a struct cdacq_value. */
 CDACQ_API enum cdacq_status
-cdacq_session_visit_struct_fields(struct cdacq_session *session, uint64_t type, uint64_t address,
+cdacq_session_visit_struct_fields(struct cdacq_session *session, uint64_t method_table, uint64_t address,
                                   int (*visit)(const struct cdacq_field *field, void *context), void *context,
                                   struct cdacq_error *err);
 

@@ -24,8 +24,7 @@ CDACQ_BEGIN_DECLS
 
 /* Receives the output. Each callback returns 0 to continue; any other value ends the writing with CDACQ_STOPPED. */
 struct cdacq_sink {
-    size_t size; /* sizeof(struct cdacq_sink) of the caller */
-    void *context;
+    size_t size;                                                 /* sizeof(struct cdacq_sink) of the caller */
     int (*write)(const void *bytes, size_t size, void *context); /* receives the next bytes of the file */
     /*
      * Reports code that is left out: [code_start, code_start + code_size). `error` says why; the other fields hold what
@@ -37,6 +36,7 @@ struct cdacq_sink {
      * any of it is written. May be NULL.
      */
     void (*visited)(const struct cdacq_method *method, void *context);
+    void *context;
 };
 
 struct cdacq_written {
@@ -122,29 +122,30 @@ CDACQ_API enum cdacq_status cdacq_session_write_elf_of_file(struct cdacq_session
                                                             unsigned flags, const struct cdacq_sink *sink,
                                                             struct cdacq_written *ret, struct cdacq_error *err);
 
-/* A file that is mapped into the process. What it points to is valid until `visit` returns. */
-struct cdacq_mapped_file {
+/* A mapped file as perf knows it: by the path that the kernel gives. Pointers are valid until `visit` returns. */
+struct cdacq_code_file {
     size_t size;
     const char *path; /* as the target names it; NULL: compiled code in memory that no file backs */
-    /* Of a core, or of a file that was deleted: the file on this machine that was found to be the same; else NULL. */
-    const char *local_path;
-    bool has_code;    /* a code range of the runtime is in its mappings: see cdacq_session_write_elf_of_file */
-    bool may_execute; /* one of its mappings can be executed, or that is not known */
     /* The path that it had, if it was deleted or replaced since, which the kernel adds to `path`; else NULL. */
     const char *former_path;
+    bool has_code;    /* a code range of the runtime is in its mappings: see cdacq_session_write_elf_of_file */
+    bool may_execute; /* one of its mappings can be executed, or that is not known */
+    /* Of a core, or of a file that was deleted: the file on this machine that was found to be the same; else NULL. */
+    const char *local_path;
     const struct cdacq_local_file *local_file; /* that of `local_path`, or NULL */
 };
 
 /*
- * Calls `visit` for every mapped file, by the address of its first mapping, and last for compiled code that is in none.
- * CDACQ_STOPPED: `visit` returned non-zero. Fails where the range section map cannot be read: with MEMORY after the
- * visit if parts of it are missing, so that more files may have code. Fails with IO, without a visit, if a running
- * process has ended or executed another program.
+ * Calls `visit` for every mapped file, also a memfd, to say whether it has managed code: by the address of its first
+ * mapping, and last for compiled code that is in no file. What a file is, and whether the target lacks bytes of it, is
+ * for cdacq_target_visit_mapped_files. CDACQ_STOPPED: `visit` returned non-zero. Fails where the range section map
+ * cannot be read: with MEMORY after the visit if parts of it are missing, so that more files may have code. Fails with
+ * IO, without a visit, if a running process has ended or executed another program.
  */
-CDACQ_API enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session,
-                                                             int (*visit)(const struct cdacq_mapped_file *file,
-                                                                          void *context),
-                                                             void *context, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_session_visit_code_files(struct cdacq_session *session,
+                                                           int (*visit)(const struct cdacq_code_file *file,
+                                                                        void *context),
+                                                           void *context, struct cdacq_error *err);
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 

@@ -102,10 +102,33 @@ struct cdacq_options {
     size_t sysroot_count;
     const char *const *module_paths; /* directories to search for a mapped file by its name, in order */
     size_t module_path_count;
+    /*
+     * URLs of symbol servers (https://example.com/symbols), asked in order for mapped files, debug files and PDBs that
+     * are found nowhere else, by the keys of cdacq_need.symbol_key. A file is checked as any other; one that nothing
+     * confirms is used as if it were at its own path. The program curl (PATH) reads the URLs, and runs meanwhile; it
+     * sends SIGCHLD, and nothing can be fetched where that is ignored. While a process is stopped, no server is asked.
+     */
+    const char *const *symbol_servers;
+    size_t symbol_server_count;
+    /* The folder of fetched files, made if it is missing. NULL: $XDG_CACHE_HOME/cdacq or ~/.cache/cdacq. */
+    const char *symbol_cache;
     const char *const *descriptors; /* JSON files that override the published descriptor, in order */
     size_t descriptor_count;
     uint64_t descriptor_address; /* of DotNetRuntimeContractDescriptor; 0: search for it */
     enum cdacq_name_style names; /* for all sessions of the target */
+    /*
+     * For cores that are compressed or come from a pipe: the maximal number of bytes in the temporary file, not
+     * counting pages of zeros; 0 means 8 GiB. The rest is missing, and cdacq_target_info.truncation says so.
+     */
+    uint64_t store_max;
+    /*
+     * Bounds on what all calls on the target and its sessions take together: units of fuel (one for each read of memory
+     * or step of a loop), and bytes of memory that are kept. 0: only the bounds of single calls apply.
+     * CDACQ_BOUND_BY_SIZE: about two seconds and 256 MiB for a core of up to 128 MiB, or a process with as much in RAM
+     * of its own; no bound for other targets. Work on a process begins anew with cdacq_target_refresh and _stop. Once a
+     * bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says which it is.
+     */
+    uint64_t work_max, memory_max;
     /*
      * Finds a mapped file, or the PDB of a module, on this machine: writes a path of at most `size` bytes, including
      * its NUL, and returns true. If it returns false, the library searches for the file itself. The library calls it
@@ -125,47 +148,24 @@ struct cdacq_options {
     void (*describe_need)(const struct cdacq_need *need, char *ret_text, size_t size, void *context);
     void *describe_need_context;
     /*
-     * For cores that are compressed or come from a pipe: the maximal number of bytes in the temporary file, not
-     * counting pages of zeros; 0 means 8 GiB. The rest is missing, and cdacq_target_info.truncation says so.
-     */
-    uint64_t store_max;
-    /*
-     * Called often while such a core is read, in bytes of the file or pipe, and while cdacq_target_verify reads its
-     * file twice, in bytes of twice the file. `total` is 0 if it is not known.
+     * Called often while a core that is compressed or comes from a pipe is read, in bytes of the file or pipe, and while
+     * cdacq_target_verify reads its file twice, in bytes of twice the file. `total` is 0 if it is not known.
      */
     void (*progress)(uint64_t done, uint64_t total, void *context);
     void *progress_context;
-    /*
-     * Bounds on what all calls on the target and its sessions take together: units of fuel (one for each read of memory
-     * or step of a loop), and bytes of memory that are kept. 0: only the bounds of single calls apply.
-     * CDACQ_BOUND_BY_SIZE: about two seconds and 256 MiB for a core of up to 128 MiB, or a process with as much in RAM
-     * of its own; no bound for other targets. Work on a process begins anew with cdacq_target_refresh and _stop. Once a
-     * bound is reached, calls fail with FUEL, and cdacq_target_bound_reached says which it is.
-     */
-    uint64_t work_max, memory_max;
     /*
      * Called often while a file is fetched by debuginfod (CDACQ_OPEN_DEBUGINFOD) or from a symbol server. `file` has
      * its path and build-id, or its key; `done` and `total` are bytes, and 0 while they are not known. Called once more
      * when the fetch has ended, with a `file` of NULL. Called under the rules of find_file.
      */
     void (*fetching)(const struct cdacq_need *file, uint64_t done, uint64_t total, void *context);
-    void *fetching_context;
-    /*
-     * URLs of symbol servers (https://example.com/symbols), asked in order for mapped files, debug files and PDBs that
-     * are found nowhere else, by the keys of cdacq_need.symbol_key. A file is checked as any other; one that nothing
-     * confirms is used as if it were at its own path. The program curl (PATH) reads the URLs, and runs meanwhile; it
-     * sends SIGCHLD, and nothing can be fetched where that is ignored. While a process is stopped, no server is asked.
-     */
-    const char *const *symbol_servers;
-    size_t symbol_server_count;
-    /* The folder of fetched files, made if it is missing. NULL: $XDG_CACHE_HOME/cdacq or ~/.cache/cdacq. */
-    const char *symbol_cache;
     /*
      * Called when a symbol server does not give a file, or gives another one: `why` is one line, `url` what was asked
      * for; or, where a copy of an earlier fetch is refused, its path. `absent`: the server has no such file. Called
-     * with fetching_context, under the rules of find_file.
+     * under the rules of find_file.
      */
     void (*fetch_failed)(const struct cdacq_need *file, const char *url, bool absent, const char *why, void *context);
+    void *fetching_context; /* of both */
     /*
      * live, with CDACQ_OPEN_STOP and without CDACQ_OPEN_RECORD: called once when all else is open, before the process
      * is stopped, so that the caller can watch it run for a time. `target` is one of a process that runs, which may be
@@ -243,15 +243,12 @@ struct cdacq_memory_thread {
  */
 struct cdacq_memory {
     size_t size; /* sizeof(struct cdacq_memory) of the caller */
-    void *context;
     /*
      * For hosts that have the memory at hand: returns the bounds and the bytes of the widest readable span that
      * contains `address`, or false if it is not readable. The bytes must not change until cdacq_target_close; the
      * library does not copy them. Several threads may call it at once if several use the target.
      */
     bool (*span_at)(uint64_t address, uint64_t *ret_begin, uint64_t *ret_end, const void **ret_bytes, void *context);
-    const struct cdacq_mapping *mappings; /* in any order; may be empty if the options give a descriptor address */
-    size_t mapping_count;
     /*
      * For hosts that can only copy, as debuggers do: copies at most `size` bytes from `address` up to the first that
      * cannot be read, and returns their number. A host that can only succeed or fail as a whole may return 0 for a
@@ -264,11 +261,9 @@ struct cdacq_memory {
      * them.
      */
     size_t (*read)(uint64_t address, void *buffer, size_t size, void *context);
-    int pid;              /* of the process, for cdacq_target_info only; 0 when not known */
-    uint16_t elf_machine; /* EM_* of the process; 0 when not known: taken from the runtime's image if there is one */
-    /* For cdacq_session_visit_threads, in its order of visits. The first one's `size` is that of all. */
-    const struct cdacq_memory_thread *threads;
-    size_t thread_count; /* at most 65536 are used; 0: the target has no threads */
+    void *context;                        /* of both */
+    const struct cdacq_mapping *mappings; /* in any order; may be empty if the options give a descriptor address */
+    size_t mapping_count;
     /*
      * Where the host has memory, in any order; of a mapping, only its begin and end are used. `span_at` and `read` are
      * called for addresses in these intervals only, which makes a core that lacks the bytes of mapped files fast, and
@@ -277,6 +272,11 @@ struct cdacq_memory {
      */
     const struct cdacq_mapping *held;
     size_t held_count;
+    int pid;              /* of the process, for cdacq_target_info only; 0 when not known */
+    uint16_t elf_machine; /* EM_* of the process; 0 when not known: taken from the runtime's image if there is one */
+    /* For cdacq_session_visit_threads, in its order of visits. The first one's `size` is that of all. */
+    const struct cdacq_memory_thread *threads;
+    size_t thread_count; /* at most 65536 are used; 0: the target has no threads */
 };
 
 /*
@@ -318,11 +318,15 @@ enum cdacq_core_filter {
 struct cdacq_target_info {
     size_t size; /* sizeof(struct cdacq_target_info) of the caller */
     enum cdacq_target_kind kind;
-    int pid;                  /* of the process, also for a core; 0 when not known */
-    unsigned pointer_size;    /* 4 or 8, from the descriptor; 0 without one */
-    bool big_endian;          /* from the descriptor */
-    const char *architecture; /* the global "Architecture" of the descriptor, such as "x64" */
-    const char *elf_machine;  /* from the core or the process, such as "x86-64" */
+    int pid;                          /* of the process, also for a core; 0 when not known */
+    enum cdacq_status problem_status; /* with CDACQ_OPEN_PARTIAL: what opening would have failed with; or CDACQ_OK */
+    const char *problem;              /* one line: why no method can be found; or NULL */
+    const char *architecture;         /* the global "Architecture" of the descriptor, such as "x64" */
+    const char *operating_system;     /* "unix" or "win", from the descriptor of .NET 10 and later; or NULL */
+    const char *elf_machine;          /* from the core or the process, such as "x86-64" */
+    unsigned pointer_size;            /* 4 or 8, from the descriptor; 0 without one */
+    bool big_endian;                  /* from the descriptor */
+    bool native_aot;                  /* the runtime is NativeAOT, whether or not there is a problem */
     unsigned runtime_count;
     unsigned runtime;         /* index of the one in use */
     const char *runtime_path; /* the image that publishes the descriptor */
@@ -333,22 +337,17 @@ struct cdacq_target_info {
     const char *runtime_file_version; /* "10.0.1226.42308", from the image */
     uint64_t descriptor_address;      /* 0 if the descriptor does not come from the target */
     const char *descriptor_origin;    /* "memory" or another source; NULL if no descriptor could be read */
+    const char *descriptor_missing;   /* one line: the first part of it that is missing or damaged; or NULL */
     const char *supplement;           /* what this build adds to the descriptor; NULL if nothing */
     unsigned schema;                  /* the "version" in the descriptor's JSON */
-    const char *writer;     /* the program that wrote the core: "createdump", "gdb", "the kernel", "cdacq snapshot" */
-    uint64_t segment_count; /* PT_LOAD segments of the core */
-    uint64_t dumped_size;   /* bytes of memory in the core */
-    uint64_t missing_size;  /* bytes of file mappings that the core lacks */
-    bool truncated;         /* the core file ends before its last segment */
-    enum cdacq_status
-        problem_status;     /* with CDACQ_OPEN_PARTIAL the status that opening would have failed with; or CDACQ_OK */
-    const char *problem;    /* one line: why no method can be found; or NULL */
-    bool native_aot;        /* the runtime is NativeAOT, whether or not there is a problem */
-    const char *truncation; /* of a core that is compressed or came from a pipe, one line: why it is truncated */
-    const char *operating_system;   /* "unix" or "win", from the descriptor of .NET 10 and later; or NULL */
-    const char *descriptor_missing; /* one line: the first part of it that is missing or damaged; or NULL */
-    unsigned
-        missing_filter; /* enum cdacq_core_filter: of a whole core, the bits that it was written without, as it seems */
+    /* Of a core: */
+    unsigned missing_filter; /* enum cdacq_core_filter: of a whole core, the bits it was written without, as it seems */
+    const char *writer;      /* the program that wrote it: "createdump", "gdb", "the kernel", "cdacq snapshot" */
+    uint64_t segment_count;  /* PT_LOAD segments */
+    uint64_t dumped_size;    /* bytes of memory in it */
+    uint64_t missing_size;   /* bytes of file mappings that it lacks */
+    bool truncated;          /* the file ends before its last segment */
+    const char *truncation;  /* of one that is compressed or came from a pipe, one line: why it is truncated */
 };
 
 /*
@@ -363,7 +362,7 @@ CDACQ_API enum cdacq_status cdacq_target_refresh(struct cdacq_target *target, st
  * Stops all threads of a process that was opened without CDACQ_OPEN_STOP, until cdacq_target_resume, and begins an
  * epoch as cdacq_target_refresh does. A thread of the library holds them; the caller must not call waitpid(-1)
  * meanwhile. If this process ends, by whatever signal, the target runs on. Fails with ARGUMENT unless the target is a
- * process that runs, or within cdacq_session_visit_mapped_files, and with IO if a thread cannot be stopped, or if the
+ * process that runs, or within cdacq_session_visit_code_files, and with IO if a thread cannot be stopped, or if the
  * process has ended or executed another program, which then runs on.
  */
 CDACQ_API enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struct cdacq_error *err);
@@ -406,22 +405,22 @@ struct cdacq_process_info {
     const char *name;      /* of the first thread, at most 15 bytes */
     const char *arguments; /* the command line, separated by spaces */
     bool arguments_cut;    /* there may be more: a core without the top of the stack has some 80 bytes of them */
-    int signal;            /* of a core: the signal that ended the process */
-    int signal_code;       /* si_code: above 0, the kernel sent the signal */
+    /* Of a running process: */
+    bool is_stopped; /* a signal such as SIGSTOP has stopped it, or had before this target did */
+    bool is_frozen;  /* the freezer of its control group holds it, as `docker pause` makes it */
+    /* Of a core: */
+    int64_t time;    /* seconds since 1970 when its file was last written to */
+    int signal;      /* that ended the process */
+    int signal_code; /* si_code: above 0, the kernel sent the signal */
     bool has_signal_address;
     uint64_t signal_address; /* si_addr of a fault */
     int sender_pid;          /* the process that sent the signal, perhaps this one; 0: the kernel sent it */
     unsigned sender_uid;
-    int64_t time;    /* of a core: seconds since 1970 when its file was last written to */
-    bool is_stopped; /* a running process: a signal such as SIGSTOP has stopped it, or had before this target did */
     /*
-     * Of a core: what glibc printed before it ended the process: a failed assertion of native code,
-     * "double free or corruption", or the like. Any bytes, without a newline at their end: escape them before you print
-     * them.
+     * What glibc printed before it ended the process: a failed assertion of native code, "double free or corruption",
+     * or the like. Any bytes, without a newline at their end: escape them before you print them.
      */
     const char *abort_message;
-    /* A running process: the freezer of its control group holds it, as `docker pause` makes it. */
-    bool is_frozen;
 };
 
 /* Describes the process. Fails with ARGUMENT and NOMEM. */
@@ -482,32 +481,33 @@ struct cdacq_local_file;
 CDACQ_API enum cdacq_status cdacq_local_file_open(const struct cdacq_local_file *file, int *ret_fd,
                                                   struct cdacq_error *err);
 
-/* A file that is mapped into the target. Strings are valid until `visit` returns. */
-struct cdacq_module_info {
+/* A file that is mapped into the target. Pointers are valid until `visit` returns. */
+struct cdacq_mapped_file {
     size_t size;
     const char *path;
     uint64_t begin, end;    /* from the lowest to the highest mapping */
     uint64_t missing_size;  /* bytes of the file that the target itself lacks */
     const char *local_path; /* the file that supplies them; NULL if none was needed, found or accepted */
-    /* The keys are those of `local_path` where the target itself lacks the headers; NULL when not known. */
-    const char *build_id;                      /* of an ELF image, in hex: the key for debuginfod */
-    const char *symbol_key;                    /* NAME/KEY/NAME: the key for symbol servers */
-    const char *problem;                       /* one line: why no file was used; or NULL */
-    bool verified;                             /* something in the target confirmed `local_path` */
     const struct cdacq_local_file *local_file; /* that of `local_path`, or NULL */
+    bool verified;                             /* something in the target confirmed `local_path` */
+    const char *problem;                       /* one line: why no file was used; or NULL */
+    /* The keys are those of `local_path` where the target itself lacks the headers; NULL when not known. */
+    const char *build_id;   /* of an ELF image, in hex: the key for debuginfod */
+    const char *symbol_key; /* NAME/KEY/NAME: the key for symbol servers */
 };
 
 /*
  * Calls `visit` for every file with a path that is mapped into the target, in no particular order; of a running
- * process, as the mappings were last listed. Devices and memfds are left out. Looks for each file that the target lacks
- * bytes of, so it can take long, and may call find_file, describe_need and fetching of the options. A file that is not
- * found is no failure: it has a `problem`. Returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero; fails with
- * IO if the process has ended before its mappings were listed, or NOMEM. Under the thread rule of struct cdacq_target.
+ * process, as the mappings were last listed. Devices and memfds are left out. Needs no runtime: which of the files have
+ * managed code is for cdacq_session_visit_code_files. Looks for each file that the target lacks bytes of, so it can
+ * take long, and may call find_file, describe_need and fetching of the options. A file that is not found is no failure:
+ * it has a `problem`. Returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero; fails with IO if the process has
+ * ended before its mappings were listed, or NOMEM. Under the thread rule of struct cdacq_target.
  */
-CDACQ_API enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
-                                                       int (*visit)(const struct cdacq_module_info *module,
-                                                                    void *context),
-                                                       void *context, struct cdacq_error *err);
+CDACQ_API enum cdacq_status cdacq_target_visit_mapped_files(struct cdacq_target *target,
+                                                            int (*visit)(const struct cdacq_mapped_file *file,
+                                                                         void *context),
+                                                            void *context, struct cdacq_error *err);
 
 /* ---- The descriptor ---------------------------------------------------------------------------------------------- */
 
@@ -566,7 +566,7 @@ CDACQ_API enum cdacq_status cdacq_target_record_memory(struct cdacq_target *targ
 /* ---- Complete cores ---------------------------------------------------------------------------------------------- */
 
 enum cdacq_complete_flags {
-    CDACQ_COMPLETE_UNCONFIRMED = 1 << 0, /* also use files that nothing in the core confirms or contradicts */
+    CDACQ_COMPLETE_UNVERIFIED = 1 << 0, /* also use files that nothing in the core confirms or contradicts */
 };
 
 /*
@@ -575,19 +575,19 @@ enum cdacq_complete_flags {
 struct cdacq_unfilled_file {
     size_t size; /* set by the library */
     const char *path;
-    uint64_t missing_size; /* bytes of its mappings; 0: there are none, but it is unconfirmed */
+    uint64_t missing_size; /* bytes of its mappings; 0: there are none, but it is unverified */
     const char *problem;   /* one line: why it does not supply them; or what is wrong with it */
-    bool unconfirmed;      /* there is a file that nothing in the core contradicts, and nothing confirms either */
+    bool unverified;       /* there is a file that nothing in the core contradicts, and nothing confirms either */
 };
 
 /* What was written. The caller sets `size`. */
 struct cdacq_complete_core {
     size_t size;
-    uint64_t file_size;        /* bytes of the new core */
-    uint64_t filled_size;      /* bytes of memory in it that files supplied */
-    uint64_t missing_size;     /* bytes of file mappings that it lacks all the same */
-    uint64_t unconfirmed_size; /* of the filled_size, from files that nothing confirms */
-    uint64_t segment_count;    /* PT_LOADs */
+    uint64_t file_size;       /* bytes of the new core */
+    uint64_t filled_size;     /* bytes of memory in it that files supplied */
+    uint64_t missing_size;    /* bytes of file mappings that it lacks all the same */
+    uint64_t unverified_size; /* of the filled_size, from files that nothing confirms */
+    uint64_t segment_count;   /* PT_LOADs */
 };
 
 /*
@@ -599,7 +599,7 @@ struct cdacq_complete_core {
  * they are. Adjacent segments are joined; there are more than 10,000 program headers only where the memory has that
  * many parts.
  *
- * `visit`, if it is not NULL, is called for each file that still lacks bytes or is unconfirmed, after the core was
+ * `visit`, if it is not NULL, is called for each file that still lacks bytes or is unverified, after the core was
  * written; a result other than 0 ends the visit with CDACQ_STOPPED. `ret` may be NULL. The file has mode 0600 and
  * appears when it is complete. Fails with ARGUMENT if the target is no core, with FORMAT if its notes are missing, with
  * NOMEM or IO.

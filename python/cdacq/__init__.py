@@ -22,12 +22,12 @@ from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
 from .errors import ClosedError, Error
 from .jitdump import Jitdump, JitdumpRecord
-from .records import (Activity, CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, Delegate, DescriptorItem, End, ExceptionClause,
+from .records import (Activity, CodeFile, CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, Delegate, DescriptorItem, End, ExceptionClause,
                       ExceptionFrame, Field, GCInfo, Heap, HeapRoot, HeapSegment, Item, JitdumpDebugInfo, JitdumpEntry,
                       JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
-                      MappedFile, Method, ModuleInfo, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
+                      MappedFile, Method, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
                       Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool,
                       Value, Variable, Verification, Wait, Waits, Written)
 from .target import (
@@ -42,7 +42,7 @@ def version() -> str:
 
 
 __all__ = [
-    "Activity", "Answer", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind", "ClosedError", "CodeHeap", "CodeHeapType", "CodeKind",
+    "Activity", "Answer", "BOUND_BY_SIZE", "Block", "CallKind", "ClauseKind", "ClosedError", "CodeFile", "CodeHeap", "CodeHeapType", "CodeKind",
     "CodeRange", "Comparison", "ContractInfo", "CoreFilter", "DebugInfo", "Delegate", "DescriptorItem",
     "DescriptorItemKind", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame",
     "ExceptionObject", "Field", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "Generation",
@@ -50,7 +50,7 @@ __all__ = [
     "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
     "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions",
     "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
-    "ModuleInfo", "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
+    "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
     "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
     "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",

@@ -189,7 +189,7 @@ def place_words(method: Method) -> list[str]:
 def flaws_text(flaws: ExceptionFlaw) -> Iterator[str]:
     """A line about how a text differs from that of the runtime, or may differ, if so."""
     words = [flaw.name.lower() for flaw in ExceptionFlaw if flaws & flaw and flaw.name]
-    if flaws & ExceptionFlaw.UNCONFIRMED:
+    if flaws & ExceptionFlaw.UNVERIFIED:
         words[-1] = "unconfirmed files"
     if words:
         yield f"({', '.join(words)})"

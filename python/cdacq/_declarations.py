@@ -7,24 +7,24 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_bool, c_char, c_char
 from typing import Any
 
 __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOUND_BY_SIZE", "BeforeStop", "Block",
-           "CallKind", "ClauseKind", "CodeHeapInfo", "CodeHeapType", "CodeKind", "CodeRangeInfo", "Comparison",
-           "CompleteCore", "CompleteFlags", "Contents", "ContractInfo", "CoreFilter", "Deadlock", "Delegate",
-           "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE", "ElfFlags", "End",
-           "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_", "FUNCTIONS",
-           "FailedTask", "FetchFailed", "Fetching", "Field", "FindFile", "Frame", "FrameKind", "FrameSource",
-           "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapInfo", "HeapObject", "HeapRoot",
-           "HeapSegment", "HeapString", "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType",
+           "CallKind", "ClauseKind", "CodeFile", "CodeHeapInfo", "CodeHeapType", "CodeKind", "CodeRangeInfo",
+           "Comparison", "CompleteCore", "CompleteFlags", "Contents", "ContractInfo", "CoreFilter", "Deadlock",
+           "Delegate", "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE",
+           "ElfFlags", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_",
+           "FUNCTIONS", "FailedTask", "FetchFailed", "Fetching", "Field", "FindFile", "Frame", "FrameKind",
+           "FrameSource", "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapInfo", "HeapObject",
+           "HeapRoot", "HeapSegment", "HeapString", "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType",
            "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
            "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange",
            "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque", "JitdumpSamplyDebugInfo2",
            "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo", "JitdumpWriteFlags", "Lock", "LockKind",
-           "MappedFile", "Mapping", "Memory", "MemoryInfo", "MemoryThread", "Method", "ModuleInfo", "NameStyle", "Need",
-           "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags", "Options", "PdbInfo", "Problem",
-           "Process", "ProcessInfo", "ProcessorLimit", "Progress", "Read", "Reference", "Registers", "RootKind",
-           "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw",
-           "StressLog", "StressMessage", "SystemCall", "Take", "TargetInfo", "TargetKind", "Task", "Thread",
-           "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable",
-           "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "Visited", "Visitor",
+           "MappedFile", "Mapping", "Memory", "MemoryThread", "MemoryUse", "Method", "NameStyle", "Need", "NeedKind",
+           "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags", "Options", "PdbInfo", "Problem", "Process",
+           "ProcessInfo", "ProcessorLimit", "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor",
+           "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog",
+           "StressMessage", "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool",
+           "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind",
+           "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "VisitReference", "Visited", "Visitor",
            "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
@@ -46,7 +46,7 @@ BeforeStop = CFUNCTYPE(None, c_void_p, c_void_p)
 SpanAt = CFUNCTYPE(c_bool, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_void_p), c_void_p)
 Read = CFUNCTYPE(c_size_t, c_uint64, c_void_p, c_size_t, c_void_p)
 Visit = CFUNCTYPE(c_int, c_uint64, c_void_p)
-Take = CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
+VisitReference = CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
 
 
 class JitType(enum.IntEnum):
@@ -136,7 +136,7 @@ class ExceptionFlaw(enum.IntFlag):
     CUT = 1 << 1
     MISSING = 1 << 2
     INFERRED = 1 << 3
-    UNCONFIRMED = 1 << 4
+    UNVERIFIED = 1 << 4
 
 
 class Generation(enum.IntEnum):
@@ -150,10 +150,10 @@ class Generation(enum.IntEnum):
     GENERATION_COUNT = 6
 
     @property
-    def name(self) -> str:
+    def text(self) -> str:
         """"0", "1", "2", "loh", "poh", "frozen"."""
         from ._abi import static_text
-        return static_text("cdacq_generation_name", self)
+        return static_text("cdacq_generation_text", self)
 
 
 class RootKind(enum.IntEnum):
@@ -168,10 +168,10 @@ class RootKind(enum.IntEnum):
     COUNT = 7
 
     @property
-    def name(self) -> str:
-        """"static", "thread-static", "local", "handle", "finalizer", "dependent", "finalizable"."""
+    def text(self) -> str:
+        """"static", "thread-static", "local", "handle", "finalizer", "dependent", "finalizable" or "unknown"."""
         from ._abi import static_text
-        return static_text("cdacq_root_kind_name", self)
+        return static_text("cdacq_root_kind_text", self)
 
 
 class HandleKind(enum.IntEnum):
@@ -191,10 +191,10 @@ class HandleKind(enum.IntEnum):
     COUNT = 12
 
     @property
-    def name(self) -> str:
+    def text(self) -> str:
         """"strong", "weak short", "async pinned" and so on."""
         from ._abi import static_text
-        return static_text("cdacq_handle_kind_name", self)
+        return static_text("cdacq_handle_kind_text", self)
 
 
 class JitdumpFlags(enum.IntFlag):
@@ -474,7 +474,7 @@ class DescriptorItemKind(enum.IntEnum):
 
 
 class CompleteFlags(enum.IntFlag):
-    UNCONFIRMED = 1 << 0
+    UNVERIFIED = 1 << 0
 
 
 class VariableKind(enum.IntEnum):
@@ -694,9 +694,9 @@ class HeapVisitor(Structure):
         ("size", c_size_t),
         ("segment", Visitor),
         ("object", Visitor),
+        ("reference", Reference),
         ("problem", Problem),
         ("context", c_void_p),
-        ("reference", Reference),
     ]
 
 
@@ -709,7 +709,7 @@ class HeapString(Structure):
     ]
 
 
-class MemoryInfo(Structure):
+class MemoryUse(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("is_resident", c_bool),
@@ -733,7 +733,7 @@ class HeapRoot(Structure):
         ("object", c_uint64),
         ("dependent", c_uint64),
         ("handle", c_int),
-        ("type", c_uint64),
+        ("method_table", c_uint64),
         ("token", c_uint32),
         ("tid", c_int),
         ("frame", c_uint),
@@ -1050,7 +1050,7 @@ class Value(Structure):
         ("width", c_uint32),
         ("address", c_uint64),
         ("bits", c_uint64),
-        ("type", c_uint64),
+        ("method_table", c_uint64),
     ]
 
 
@@ -1101,10 +1101,10 @@ class Item(Structure):
 class Sink(Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("context", c_void_p),
         ("write", Write),
         ("left_out", Visitor),
         ("visited", Visited),
+        ("context", c_void_p),
     ]
 
 
@@ -1122,14 +1122,14 @@ class Written(Structure):
     ]
 
 
-class MappedFile(Structure):
+class CodeFile(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("path", c_char_p),
-        ("local_path", c_char_p),
+        ("former_path", c_char_p),
         ("has_code", c_bool),
         ("may_execute", c_bool),
-        ("former_path", c_char_p),
+        ("local_path", c_char_p),
         ("local_file", c_void_p),
     ]
 
@@ -1375,25 +1375,25 @@ class Options(Structure):
         ("sysroot_count", c_size_t),
         ("module_paths", POINTER(c_char_p)),
         ("module_path_count", c_size_t),
+        ("symbol_servers", POINTER(c_char_p)),
+        ("symbol_server_count", c_size_t),
+        ("symbol_cache", c_char_p),
         ("descriptors", POINTER(c_char_p)),
         ("descriptor_count", c_size_t),
         ("descriptor_address", c_uint64),
         ("names", c_int),
+        ("store_max", c_uint64),
+        ("work_max", c_uint64),
+        ("memory_max", c_uint64),
         ("find_file", FindFile),
         ("find_file_context", c_void_p),
         ("describe_need", DescribeNeed),
         ("describe_need_context", c_void_p),
-        ("store_max", c_uint64),
         ("progress", Progress),
         ("progress_context", c_void_p),
-        ("work_max", c_uint64),
-        ("memory_max", c_uint64),
         ("fetching", Fetching),
-        ("fetching_context", c_void_p),
-        ("symbol_servers", POINTER(c_char_p)),
-        ("symbol_server_count", c_size_t),
-        ("symbol_cache", c_char_p),
         ("fetch_failed", FetchFailed),
+        ("fetching_context", c_void_p),
         ("before_stop", BeforeStop),
         ("before_stop_context", c_void_p),
     ]
@@ -1423,17 +1423,17 @@ class MemoryThread(Structure):
 class Memory(Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("context", c_void_p),
         ("span_at", SpanAt),
+        ("read", Read),
+        ("context", c_void_p),
         ("mappings", POINTER(Mapping)),
         ("mapping_count", c_size_t),
-        ("read", Read),
+        ("held", POINTER(Mapping)),
+        ("held_count", c_size_t),
         ("pid", c_int),
         ("elf_machine", c_uint16),
         ("threads", POINTER(MemoryThread)),
         ("thread_count", c_size_t),
-        ("held", POINTER(Mapping)),
-        ("held_count", c_size_t),
     ]
 
 
@@ -1442,10 +1442,14 @@ class TargetInfo(Structure):
         ("size", c_size_t),
         ("kind", c_int),
         ("pid", c_int),
+        ("problem_status", c_int),
+        ("problem", c_char_p),
+        ("architecture", c_char_p),
+        ("operating_system", c_char_p),
+        ("elf_machine", c_char_p),
         ("pointer_size", c_uint),
         ("big_endian", c_bool),
-        ("architecture", c_char_p),
-        ("elf_machine", c_char_p),
+        ("native_aot", c_bool),
         ("runtime_count", c_uint),
         ("runtime", c_uint),
         ("runtime_path", c_char_p),
@@ -1456,20 +1460,16 @@ class TargetInfo(Structure):
         ("runtime_file_version", c_char_p),
         ("descriptor_address", c_uint64),
         ("descriptor_origin", c_char_p),
+        ("descriptor_missing", c_char_p),
         ("supplement", c_char_p),
         ("schema", c_uint),
+        ("missing_filter", c_uint),
         ("writer", c_char_p),
         ("segment_count", c_uint64),
         ("dumped_size", c_uint64),
         ("missing_size", c_uint64),
         ("truncated", c_bool),
-        ("problem_status", c_int),
-        ("problem", c_char_p),
-        ("native_aot", c_bool),
         ("truncation", c_char_p),
-        ("operating_system", c_char_p),
-        ("descriptor_missing", c_char_p),
-        ("missing_filter", c_uint),
     ]
 
 
@@ -1490,16 +1490,16 @@ class ProcessInfo(Structure):
         ("name", c_char_p),
         ("arguments", c_char_p),
         ("arguments_cut", c_bool),
+        ("is_stopped", c_bool),
+        ("is_frozen", c_bool),
+        ("time", c_int64),
         ("signal", c_int),
         ("signal_code", c_int),
         ("has_signal_address", c_bool),
         ("signal_address", c_uint64),
         ("sender_pid", c_int),
         ("sender_uid", c_uint),
-        ("time", c_int64),
-        ("is_stopped", c_bool),
         ("abort_message", c_char_p),
-        ("is_frozen", c_bool),
     ]
 
 
@@ -1527,7 +1527,7 @@ class ContractInfo(Structure):
     ]
 
 
-class ModuleInfo(Structure):
+class MappedFile(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("path", c_char_p),
@@ -1535,11 +1535,11 @@ class ModuleInfo(Structure):
         ("end", c_uint64),
         ("missing_size", c_uint64),
         ("local_path", c_char_p),
+        ("local_file", c_void_p),
+        ("verified", c_bool),
+        ("problem", c_char_p),
         ("build_id", c_char_p),
         ("symbol_key", c_char_p),
-        ("problem", c_char_p),
-        ("verified", c_bool),
-        ("local_file", c_void_p),
     ]
 
 
@@ -1563,7 +1563,7 @@ class UnfilledFile(Structure):
         ("path", c_char_p),
         ("missing_size", c_uint64),
         ("problem", c_char_p),
-        ("unconfirmed", c_bool),
+        ("unverified", c_bool),
     ]
 
 
@@ -1573,7 +1573,7 @@ class CompleteCore(Structure):
         ("file_size", c_uint64),
         ("filled_size", c_uint64),
         ("missing_size", c_uint64),
-        ("unconfirmed_size", c_uint64),
+        ("unverified_size", c_uint64),
         ("segment_count", c_uint64),
     ]
 
@@ -1654,7 +1654,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_heap_info": HeapInfo,
     "cdacq_heap_visitor": HeapVisitor,
     "cdacq_heap_string": HeapString,
-    "cdacq_memory_info": MemoryInfo,
+    "cdacq_memory_use": MemoryUse,
     "cdacq_heap_root": HeapRoot,
     "cdacq_roots_visitor": RootsVisitor,
     "cdacq_jitdump_header": JitdumpHeader,
@@ -1685,7 +1685,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_item": Item,
     "cdacq_sink": Sink,
     "cdacq_written": Written,
-    "cdacq_mapped_file": MappedFile,
+    "cdacq_code_file": CodeFile,
     "cdacq_comparison": Comparison,
     "cdacq_verification": Verification,
     "cdacq_process": Process,
@@ -1712,7 +1712,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_process_info": ProcessInfo,
     "cdacq_runtime_info": RuntimeInfo,
     "cdacq_contract_info": ContractInfo,
-    "cdacq_module_info": ModuleInfo,
+    "cdacq_mapped_file": MappedFile,
     "cdacq_descriptor_item": DescriptorItem,
     "cdacq_unfilled_file": UnfilledFile,
     "cdacq_complete_core": CompleteCore,
@@ -1756,16 +1756,16 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_follower_visit_methods": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_follower_write_jitdump": (c_int, c_void_p, POINTER(Sink), POINTER(Written), POINTER(Error)),
     "cdacq_follower_close_jitdump": (c_int, c_void_p, POINTER(Sink), POINTER(Written), POINTER(Error)),
-    "cdacq_generation_name": (c_char_p, c_int),
+    "cdacq_generation_text": (c_char_p, c_int),
     "cdacq_session_visit_heap": (c_int, c_void_p, POINTER(HeapVisitor), POINTER(HeapInfo), POINTER(Error)),
     "cdacq_session_visit_strings": (c_int, c_void_p, Visitor, c_void_p, POINTER(HeapInfo), POINTER(c_uint64),
         POINTER(Error)),
-    "cdacq_session_get_memory": (c_int, c_void_p, POINTER(MemoryInfo), POINTER(Error)),
+    "cdacq_session_get_memory_use": (c_int, c_void_p, POINTER(MemoryUse), POINTER(Error)),
     "cdacq_session_get_type_name": (c_int, c_void_p, c_uint64, POINTER(c_void_p), POINTER(Error)),
-    "cdacq_session_visit_references": (c_int, c_void_p, c_uint64, Take, c_void_p, POINTER(Error)),
+    "cdacq_session_visit_references": (c_int, c_void_p, c_uint64, VisitReference, c_void_p, POINTER(Error)),
     "cdacq_session_get_reference_name": (c_int, c_void_p, c_uint64, c_uint64, POINTER(c_void_p), POINTER(Error)),
-    "cdacq_root_kind_name": (c_char_p, c_int),
-    "cdacq_handle_kind_name": (c_char_p, c_int),
+    "cdacq_root_kind_text": (c_char_p, c_int),
+    "cdacq_handle_kind_text": (c_char_p, c_int),
     "cdacq_session_visit_roots": (c_int, c_void_p, POINTER(RootsVisitor), POINTER(Error)),
     "cdacq_session_get_static_name": (c_int, c_void_p, c_uint64, c_uint32, POINTER(c_void_p), POINTER(Error)),
     "cdacq_jitdump_kind_text": (c_char_p, c_int),
@@ -1801,7 +1801,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_wait_graph_visit_deadlocks": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_wait_graph_get_thread_pool": (c_int, c_void_p, POINTER(ThreadPool), POINTER(Error)),
     "cdacq_session_get_object": (c_int, c_void_p, c_uint64, POINTER(Object), POINTER(Error)),
-    "cdacq_session_is_object": (c_int, c_void_p, c_uint64, POINTER(Error)),
+    "cdacq_session_check_object": (c_int, c_void_p, c_uint64, POINTER(Error)),
     "cdacq_session_get_field": (c_int, c_void_p, c_uint64, c_char_p, POINTER(Value), POINTER(Error)),
     "cdacq_session_visit_fields": (c_int, c_void_p, c_uint64, Visitor, c_void_p, POINTER(Error)),
     "cdacq_session_visit_struct_fields": (c_int, c_void_p, c_uint64, c_uint64, Visitor, c_void_p, POINTER(Error)),
@@ -1819,7 +1819,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_write_elf": (c_int, c_void_p, c_uint, POINTER(Sink), POINTER(Written), POINTER(Error)),
     "cdacq_session_write_elf_of_file": (c_int, c_void_p, c_char_p, c_uint, POINTER(Sink), POINTER(Written),
         POINTER(Error)),
-    "cdacq_session_visit_mapped_files": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
+    "cdacq_session_visit_code_files": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_verdict_text": (c_char_p, c_int),
     "cdacq_verdict_meaning": (c_char_p, c_int),
     "cdacq_verdict_is_contradiction": (c_bool, c_int),
@@ -1867,7 +1867,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_visit_runtimes": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_visit_contracts": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_local_file_open": (c_int, c_void_p, POINTER(c_int), POINTER(Error)),
-    "cdacq_target_visit_modules": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
+    "cdacq_target_visit_mapped_files": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_visit_descriptor": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_write_snapshot": (c_int, c_void_p, c_char_p, POINTER(c_uint64), POINTER(Error)),
     "cdacq_target_record_memory": (c_int, c_void_p, c_uint64, c_uint64, POINTER(Error)),

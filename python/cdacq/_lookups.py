@@ -24,7 +24,7 @@ _jit_manager = _decode.decoder(_abi.JitManagerInfo, records.JitManagerInfo)
 _code_heap = _decode.decoder(_abi.CodeHeapInfo, records.CodeHeap)
 _pdb = _decode.decoder(_abi.PdbInfo, records.PdbInfo)
 _exception_frame = _decode.decoder(_abi.ExceptionFrame, records.ExceptionFrame)
-_mapped_file = _decode.decoder(_abi.MappedFile, records.MappedFile)
+_code_file = _decode.decoder(_abi.CodeFile, records.CodeFile)
 _object = _decode.decoder(_abi.Object, records.Object)
 _value = _decode.decoder(_abi.Value, records.Value)
 _delegate = _decode.decoder(_abi.Delegate, records.Delegate)
@@ -82,7 +82,7 @@ def _value_struct(value: records.Value) -> Any:
     if not isinstance(value, records.Value):
         raise _decode.wrong_type(value, "a Value")
     made = _sized(_abi.Value)
-    made.kind, made.width, made.address, made.bits, made.type = value
+    made.kind, made.width, made.address, made.bits, made.method_table = value
     return made
 
 
@@ -666,7 +666,7 @@ class Lookups:
 
     def fields(self, address: int, struct: int = 0) -> list[records.Field]:
         """All instance fields of an object, those of base types first. With `struct`, the MethodTable of a struct
-        (`Value.type`), those of the struct at the address (`Value.address`)."""
+        (`Value.method_table`), those of the struct at the address (`Value.address`)."""
         found: list[records.Field] = []
         with self._inside() as handle, self._pending.collecting():
             visit = _abi.Visitor(self._pending.guard(_field_visitor(found), 1))
@@ -688,7 +688,7 @@ class Lookups:
     def is_object(self, address: int) -> bool:
         """Whether there is an object at the address, as far as its type tells."""
         with self._inside() as handle, self._pending.collecting():
-            return call("cdacq_session_is_object", handle, _decode.address(address)) != Status.NOT_MANAGED
+            return call("cdacq_session_check_object", handle, _decode.address(address)) != Status.NOT_MANAGED
 
     def boxed(self, address: int) -> records.Value | None:
         """The value in a box; None: the object is none."""
@@ -895,9 +895,9 @@ class Lookups:
 
     def memory(self) -> records.MemoryUse:
         """The memory of the process by what it is for, in bytes."""
-        found = _sized(_abi.MemoryInfo)
+        found = _sized(_abi.MemoryUse)
         with self._inside() as handle:
-            call("cdacq_session_get_memory", handle, ctypes.byref(found))
+            call("cdacq_session_get_memory_use", handle, ctypes.byref(found))
         return records.MemoryUse(found.is_resident, found.gc, found.code, found.loader, found.stacks, found.other,
                                  found.files, found.swapped)
 
@@ -1040,8 +1040,8 @@ class Lookups:
         flags = _visit_flags(stubs, r2r) | (_abi.ElfFlags.CODE if code else 0)
         return self._write("cdacq_session_write_elf_of_file", output, flags, left_out, _decode.encode(os.fspath(path)))
 
-    def mapped_files(self) -> Listing[records.MappedFile]:
+    def code_files(self) -> Listing[records.CodeFile]:
         """The mapped files, in no order, and last compiled code that is in none."""
         with self._inside() as handle:
-            return visit("cdacq_session_visit_mapped_files", handle, item=_item(_abi.MappedFile, _mapped_file),
+            return visit("cdacq_session_visit_code_files", handle, item=_item(_abi.CodeFile, _code_file),
                          pending=self._pending)

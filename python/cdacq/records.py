@@ -25,10 +25,16 @@ class TargetInfo(NamedTuple):
     """What a target is: `struct cdacq_target_info`."""
     kind: TargetKind
     pid: int
+    problem_status: Status
+    """Of a target that was opened with `partial`: the status that opening would have failed with."""
+    problem: str | None
+    architecture: str | None
+    operating_system: str | None
+    """unix or win; None before .NET 10."""
+    elf_machine: str | None
     pointer_size: int
     big_endian: bool
-    architecture: str | None
-    elf_machine: str | None
+    native_aot: bool
     runtime_count: int
     runtime: int
     """Index of the runtime in use."""
@@ -40,25 +46,19 @@ class TargetInfo(NamedTuple):
     runtime_file_version: str | None
     descriptor_address: int
     descriptor_origin: str | None
+    descriptor_missing: str | None
+    """The first part of the descriptor that the target lacks, and why."""
     supplement: str | None
     schema: int
+    missing_filter: CoreFilter
+    """Bits of coredump_filter that a core was written without, as it seems."""
     writer: str | None
     """The program that wrote the core."""
     segment_count: int
     dumped_size: int
     missing_size: int
     truncated: bool
-    problem_status: Status
-    """Of a target that was opened with `partial`: the status that opening would have failed with."""
-    problem: str | None
-    native_aot: bool
     truncation: str | None
-    operating_system: str | None
-    """unix or win; None before .NET 10."""
-    descriptor_missing: str | None
-    """The first part of the descriptor that the target lacks, and why."""
-    missing_filter: CoreFilter
-    """Bits of coredump_filter that a core was written without, as it seems."""
 
 
 class ProcessInfo(NamedTuple):
@@ -68,19 +68,19 @@ class ProcessInfo(NamedTuple):
     name: str | None
     arguments: str | None
     arguments_cut: bool
+    is_stopped: bool
+    """A running process: a signal such as SIGSTOP had stopped it, when it was first asked about."""
+    is_frozen: bool
+    """A running process: the freezer of its control group holds it, as `docker pause` makes it."""
+    time: int
     signal: int
     signal_code: int
     has_signal_address: bool
     signal_address: int
     sender_pid: int
     sender_uid: int
-    time: int
-    is_stopped: bool
-    """A running process: a signal such as SIGSTOP had stopped it, when it was first asked about."""
     abort_message: str | None
     """A core: what glibc printed before it ended the process, such as a failed assertion of native code."""
-    is_frozen: bool
-    """A running process: the freezer of its control group holds it, as `docker pause` makes it."""
 
 
 class Stops(NamedTuple):
@@ -167,7 +167,7 @@ class ContractInfo(NamedTuple):
     """The versions that it reads."""
 
 
-class ModuleInfo(NamedTuple):
+class MappedFile(NamedTuple):
     """A file that is mapped into the target."""
     path: str
     begin: int
@@ -176,10 +176,10 @@ class ModuleInfo(NamedTuple):
     """Bytes of the file that the target itself lacks."""
     local_path: str | None
     """The file on this machine that supplies them."""
+    verified: bool
+    problem: str | None
     build_id: str | None
     symbol_key: str | None
-    problem: str | None
-    verified: bool
 
 
 class DescriptorItem(NamedTuple):
@@ -413,8 +413,8 @@ class Value(NamedTuple):
     width: int
     address: int
     bits: int
-    type: int
-    """The MethodTable of a struct or an enum; 0: another type, or not known."""
+    method_table: int
+    """Of a struct or an enum; 0: another type, or not known."""
 
     @property
     def value(self) -> bool | int | float | str | None:
@@ -483,7 +483,7 @@ class HeapString(NamedTuple):
 
 
 class MemoryUse(NamedTuple):
-    """The memory of a process in bytes: `struct cdacq_memory_info`."""
+    """The memory of a process in bytes: `struct cdacq_memory_use`."""
     is_resident: bool
     """What is in RAM; otherwise what the core has."""
     gc: int
@@ -544,9 +544,9 @@ class HeapRoot(NamedTuple):
     dependent: int
     handle: HandleKind
     """Of a handle."""
-    type: int
+    method_table: int
     token: int
-    """With `type`, for Session.static_name()."""
+    """With `method_table`, for Session.static_name()."""
     tid: int
     frame: int
     method: str | None
@@ -854,16 +854,16 @@ class Written(NamedTuple):
     without_epilogs: int
 
 
-class MappedFile(NamedTuple):
-    """A file that is mapped into the process."""
+class CodeFile(NamedTuple):
+    """A mapped file as perf knows it, and whether it has managed code."""
     path: str | None
     """None: compiled code in memory that no file backs."""
-    local_path: str | None
-    has_code: bool
-    may_execute: bool
-    """1: one of its mappings can be executed, or that is not known."""
     former_path: str | None
     """The path that it had, if it was deleted or replaced since, which the kernel adds to `path`."""
+    has_code: bool
+    may_execute: bool
+    """One of its mappings can be executed, or that is not known."""
+    local_path: str | None
 
 
 class Comparison(NamedTuple):

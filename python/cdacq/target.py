@@ -25,7 +25,7 @@ _process = _decode.decoder(_abi.Process, records.Process)
 _processor_limit = _decode.decoder(_abi.ProcessorLimit, records.ProcessorLimit)
 _thread_time = _decode.decoder(_abi.ThreadTime, records.ThreadTime)
 _contract = _decode.decoder(_abi.ContractInfo, records.ContractInfo)
-_module = _decode.decoder(_abi.ModuleInfo, records.ModuleInfo)
+_mapped_file = _decode.decoder(_abi.MappedFile, records.MappedFile)
 _descriptor_item = _decode.decoder(_abi.DescriptorItem, records.DescriptorItem)
 
 
@@ -578,9 +578,9 @@ class Target(Lookups):
         """The contracts that the runtime publishes."""
         return self._visit("cdacq_target_visit_contracts", _item(_abi.ContractInfo, _contract))
 
-    def modules(self) -> Listing[records.ModuleInfo]:
+    def mapped_files(self) -> Listing[records.MappedFile]:
         """The mapped files, and for each one the file on this machine that supplies what the target lacks."""
-        return self._visit("cdacq_target_visit_modules", _item(_abi.ModuleInfo, _module))
+        return self._visit("cdacq_target_visit_mapped_files", _item(_abi.MappedFile, _mapped_file))
 
     def descriptor(self) -> Listing[records.DescriptorItem]:
         """The merged descriptor: every type, followed by its fields, then globals, then contracts."""
@@ -609,15 +609,15 @@ class Target(Lookups):
         def take(address: int, _context: object) -> int:
             file = _abi.UnfilledFile.from_address(address)
             files.append(records.UnfilledFile(_decode.text(file.path) or "", file.missing_size,
-                                              _decode.text(file.problem) or "", file.unconfirmed))
+                                              _decode.text(file.problem) or "", file.unverified))
             return 0
 
         visitor = _abi.Visitor(self._pending.guard(take, 1))
-        flags = _abi.CompleteFlags.UNCONFIRMED if unconfirmed else 0
+        flags = _abi.CompleteFlags.UNVERIFIED if unconfirmed else 0
         with self._using() as handle, self._pending.collecting():
             call("cdacq_target_write_complete_core", handle, _decode.encode(os.fspath(path)), flags, visitor, None,
                  ctypes.byref(made))
-        return records.CompleteCore(made.file_size, made.filled_size, made.unconfirmed_size, made.missing_size,
+        return records.CompleteCore(made.file_size, made.filled_size, made.unverified_size, made.missing_size,
                                     made.segment_count, files)
 
     def verify(self, path: str | os.PathLike[str],

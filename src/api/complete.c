@@ -162,7 +162,7 @@ static bool fill(struct completion *work, const struct core_part *part)
     const struct mapping *mapping = target_mapping_at(work->core, part->begin);
     if (!mapping || mapping->is_guard || !mapped_file_resolve(part->file))
         return true;
-    if (!part->file->verified && !(work->flags & CDACQ_COMPLETE_UNCONFIRMED))
+    if (!part->file->verified && !(work->flags & CDACQ_COMPLETE_UNVERIFIED))
         return true;
     struct file_gap *gap = file_gaps_insert(&work->gaps, (struct file_gap){.file = part->file}, NULL);
     if (!gap)
@@ -350,7 +350,7 @@ static enum cdacq_status tell_gaps(const struct completion *work,
         const struct cdacq_unfilled_file unfilled = {.size = sizeof unfilled,
                                                      .path = gap->file->path,
                                                      .missing_size = gap->missing,
-                                                     .unconfirmed = gap->file->local_path && !gap->file->verified,
+                                                     .unverified = gap->file->local_path && !gap->file->verified,
                                                      .problem = why_not(gap->file)};
         if (visit(&unfilled, context))
             return CDACQ_STOPPED;
@@ -398,7 +398,7 @@ enum cdacq_status cdacq_target_write_complete_core(struct cdacq_target *handle, 
         sized_copy(ret,
                    &(struct cdacq_complete_core){.file_size = size,
                                                  .filled_size = work->filled,
-                                                 .unconfirmed_size = work->unconfirmed,
+                                                 .unverified_size = work->unconfirmed,
                                                  .missing_size = work->missing,
                                                  .segment_count = work->headers.count},
                    sizeof *ret);

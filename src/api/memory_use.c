@@ -232,10 +232,10 @@ static enum cdacq_status survey_target(struct survey *survey, struct cdacq_error
     return CDACQ_OK;
 }
 
-enum cdacq_status cdacq_session_get_memory(struct cdacq_session *session, struct cdacq_memory_info *ret,
-                                           struct cdacq_error *err)
+enum cdacq_status cdacq_session_get_memory_use(struct cdacq_session *session, struct cdacq_memory_use *ret,
+                                               struct cdacq_error *err)
 {
-    enum cdacq_status status = sized_check(ret, "struct cdacq_memory_info", err);
+    enum cdacq_status status = sized_check(ret, "struct cdacq_memory_use", err);
     struct survey survey = {.session = session, .target = session->resolver.target->memory};
     bool is_process = survey.target->kind == CDACQ_TARGET_PROCESS;
     if (status >= 0 && !is_process && survey.target->kind != CDACQ_TARGET_CORE)
@@ -247,14 +247,14 @@ enum cdacq_status cdacq_session_get_memory(struct cdacq_session *session, struct
     if (status < 0)
         return status;
     sized_copy(ret,
-               &(struct cdacq_memory_info){.is_resident = is_process,
-                                           .gc = survey.bytes[KIND_GC],
-                                           .code = survey.bytes[KIND_CODE],
-                                           .loader = survey.bytes[KIND_LOADER],
-                                           .stacks = survey.bytes[KIND_STACK],
-                                           .other = survey.bytes[KIND_OTHER],
-                                           .files = survey.bytes[KIND_FILE],
-                                           .swapped = survey.swapped},
+               &(struct cdacq_memory_use){.is_resident = is_process,
+                                          .gc = survey.bytes[KIND_GC],
+                                          .code = survey.bytes[KIND_CODE],
+                                          .loader = survey.bytes[KIND_LOADER],
+                                          .stacks = survey.bytes[KIND_STACK],
+                                          .other = survey.bytes[KIND_OTHER],
+                                          .files = survey.bytes[KIND_FILE],
+                                          .swapped = survey.swapped},
                sizeof *ret);
     return CDACQ_OK;
 }

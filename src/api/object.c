@@ -51,7 +51,7 @@ enum cdacq_status cdacq_session_get_object(struct cdacq_session *session, uint64
     return CDACQ_OK;
 }
 
-enum cdacq_status cdacq_session_is_object(struct cdacq_session *session, uint64_t address, struct cdacq_error *err)
+enum cdacq_status cdacq_session_check_object(struct cdacq_session *session, uint64_t address, struct cdacq_error *err)
 {
     enum cdacq_status status = begin(session, address, err);
     if (status < 0)
@@ -227,7 +227,7 @@ static void read_visited(struct cdacq_session *session, const struct object_fiel
     ret->field.problem = take_problem(session);
     ret->value.address = source->base ? source->base + field->offset : 0;
     if (ret->field.problem)
-        ret->value.bits = ret->value.type = 0;
+        ret->value.bits = ret->value.method_table = 0;
 }
 
 static bool append_visited(struct cdacq_session *session, const struct object_field *field,
@@ -309,13 +309,14 @@ enum cdacq_status cdacq_session_visit_value_fields(struct cdacq_session *session
     if (status < 0)
         return status;
     sized_copy(&own, value, sized_size(value));
-    if (own.kind != CDACQ_VALUE_STRUCT || !own.type || (!own.address && own.width > sizeof own.bits))
+    if (own.kind != CDACQ_VALUE_STRUCT || !own.method_table || (!own.address && own.width > sizeof own.bits))
         return error_set(err, CDACQ_ERR_ARGUMENT, own.address, "the value is no struct of a known type");
     if (own.address)
-        return cdacq_session_visit_struct_fields(session, own.type, own.address, visit, context, err);
-    status = visit ? begin(session, own.type, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
+        return cdacq_session_visit_struct_fields(session, own.method_table, own.address, visit, context, err);
+    status =
+        visit ? begin(session, own.method_table, err) : error_set(err, CDACQ_ERR_ARGUMENT, 0, "no function to call");
     const struct field_source source = {.size = own.width, .bits = own.bits};
-    return status < 0 ? status : visit_all(session, own.type, &source, visit, context, err);
+    return status < 0 ? status : visit_all(session, own.method_table, &source, visit, context, err);
 }
 
 /* ---- Delegates ---- */

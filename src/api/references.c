@@ -30,14 +30,15 @@ static enum cdacq_status begin(struct cdacq_session *session, uint64_t object, b
 }
 
 enum cdacq_status cdacq_session_visit_references(struct cdacq_session *session, uint64_t object,
-                                                 int (*take)(uint64_t offset, uint64_t target, void *context),
+                                                 int (*visit_reference)(uint64_t offset, uint64_t target,
+                                                                        void *context),
                                                  void *context, struct cdacq_error *err)
 {
-    enum cdacq_status status = begin(session, object, take, err);
+    enum cdacq_status status = begin(session, object, visit_reference, err);
     if (status < 0)
         return status;
     struct reader *reader = &session->resolver.reader;
-    struct visit telling = {.visit = take, .context = context};
+    struct visit telling = {.visit = visit_reference, .context = context};
     struct gc_references references;
     const struct gc_object described = {
         .address = object, .method_table = object_method_table(reader, object), .size = object_size(reader, object)};

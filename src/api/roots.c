@@ -35,12 +35,12 @@ struct visit {
     bool stopped;
 };
 
-const char *cdacq_root_kind_name(enum cdacq_root_kind kind)
+const char *cdacq_root_kind_text(enum cdacq_root_kind kind)
 {
     static const char *const names[] = {"static",    "thread-static", "local",      "handle",
                                         "finalizer", "dependent",     "finalizable"};
     _Static_assert(ARRAY_SIZE(names) == CDACQ_ROOT_COUNT, "a name for each");
-    return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : NULL;
+    return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
 }
 
 static void tell_problem(void *context, const char *text)
@@ -76,7 +76,7 @@ static bool tell_static(void *context, const struct static_reference *reference)
                                                   .keeps = true,
                                                   .address = reference->address,
                                                   .object = reference->object,
-                                                  .type = reference->type,
+                                                  .method_table = reference->type,
                                                   .token = reference->token,
                                                   .tid = thread ? (int)thread->os_id : 0});
 }

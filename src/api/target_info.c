@@ -267,9 +267,9 @@ struct module_room {
 };
 
 /* Describes a mapped file. */
-static void describe_module(struct mapped_file *file, struct module_room *room, struct cdacq_module_info *ret)
+static void describe_module(struct mapped_file *file, struct module_room *room, struct cdacq_mapped_file *ret)
 {
-    struct cdacq_module_info info = {.size = sizeof info,
+    struct cdacq_mapped_file info = {.size = sizeof info,
                                      .path = file->path,
                                      .begin = file->begin,
                                      .end = file->end,
@@ -295,15 +295,15 @@ static void describe_module(struct mapped_file *file, struct module_room *room, 
     *ret = info;
 }
 
-enum cdacq_status cdacq_target_visit_modules(struct cdacq_target *target,
-                                             int (*visit)(const struct cdacq_module_info *module, void *context),
-                                             void *context, struct cdacq_error *err)
+enum cdacq_status cdacq_target_visit_mapped_files(struct cdacq_target *target,
+                                                  int (*visit)(const struct cdacq_mapped_file *module, void *context),
+                                                  void *context, struct cdacq_error *err)
 {
     enum cdacq_status status = target_list_mappings(target->memory, err);
     if (status < 0)
         return status;
     for (struct mapped_file *file = target->memory->files; file; file = file->next) {
-        struct cdacq_module_info info;
+        struct cdacq_mapped_file info;
         struct module_room room;
         if (!file->mapping_count) /* a running process has unmapped it */
             continue;

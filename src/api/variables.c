@@ -246,9 +246,9 @@ static void add_captured_of(struct visit *visit, const struct visited_variable *
     const struct cdacq_value *value = &item->value, *target = &item->target;
     if (item->variable.state != CDACQ_VARIABLE_KNOWN)
         return;
-    if (item->has_target && target->kind == CDACQ_VALUE_STRUCT && target->type && target->address &&
-        is_closure(visit->frame.cache, target->type))
-        add_captured(visit, target->type, target->address, 0);
+    if (item->has_target && target->kind == CDACQ_VALUE_STRUCT && target->method_table && target->address &&
+        is_closure(visit->frame.cache, target->method_table))
+        add_captured(visit, target->method_table, target->address, 0);
     else if (!item->has_target && value->kind == CDACQ_VALUE_REFERENCE)
         add_captured_of_object(visit, value->bits, 0);
     reader_recover(&visit->session->resolver.reader, FAILURE_BUT_FUEL);

@@ -11,7 +11,7 @@ _Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN
                    (int)CDACQ_EXCEPTION_CUT == (int)EXCEPTION_TEXT_CUT &&
                    (int)CDACQ_EXCEPTION_MISSING == (int)EXCEPTION_TEXT_MISSING &&
                    (int)CDACQ_EXCEPTION_INFERRED == (int)EXCEPTION_TEXT_INFERRED &&
-                   (int)CDACQ_EXCEPTION_UNCONFIRMED == (int)EXCEPTION_TEXT_UNCONFIRMED,
+                   (int)CDACQ_EXCEPTION_UNVERIFIED == (int)EXCEPTION_TEXT_UNCONFIRMED,
                "the same bits");
 
 enum { NESTED_MAX = 4096 }; /* exceptions of a thread, each thrown in the handling of the next */
@@ -249,7 +249,7 @@ enum cdacq_status cdacq_session_write_exception(struct cdacq_session *session, u
     reader_begin(&session->resolver.reader, FUEL_INDEX);
     epoch_pin(&session->resolver.epoch); /* lines are look-ups of their own */
     unsigned flaws = exception_text_write(&output, address);
-    *ret_flaws = flaws | (caller.unverified ? (unsigned)CDACQ_EXCEPTION_UNCONFIRMED : 0);
+    *ret_flaws = flaws | (caller.unverified ? (unsigned)CDACQ_EXCEPTION_UNVERIFIED : 0);
     epoch_unpin(&session->resolver.epoch);
     return caller.stopped ? CDACQ_STOPPED : CDACQ_OK;
 }

@@ -83,7 +83,7 @@ static void put_string(struct writer *w, uint64_t string)
 
 static void note_unconfirmed(struct writer *w, bool rests_on_file)
 {
-    w->flaws |= rests_on_file ? (unsigned)CDACQ_EXCEPTION_UNCONFIRMED : 0;
+    w->flaws |= rests_on_file ? (unsigned)CDACQ_EXCEPTION_UNVERIFIED : 0;
 }
 
 static void put_exception(struct writer *w, uint64_t exception)

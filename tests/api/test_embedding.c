@@ -112,7 +112,7 @@ static void check_method(struct cdacq_target *target)
     cdacq_session_destroy(session);
 }
 
-static int check_module(const struct cdacq_module_info *module, void *context)
+static int check_module(const struct cdacq_mapped_file *module, void *context)
 {
     if (strcmp(module->path, runtime_path) != 0)
         return 0;
@@ -138,7 +138,7 @@ START_TEST(the_host_finds_a_file)
         ck_assert_uint_eq(host.asked, 1);
         ck_assert(host.fits);
         check_method(target);
-        ck_assert_int_eq(cdacq_target_visit_modules(target, check_module, &found, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_target_visit_mapped_files(target, check_module, &found, NULL), CDACQ_OK);
         ck_assert_int_eq(found, 1);
         ck_assert_uint_eq(host.asked, 1);
         cdacq_target_close(target);

@@ -42,7 +42,7 @@ static struct cdacq_target *open_core(void)
     return target;
 }
 
-static int count_module(const struct cdacq_module_info *module, void *context)
+static int count_module(const struct cdacq_mapped_file *module, void *context)
 {
     ck_assert_uint_gt(module->end, module->begin);
     ++*(size_t *)context;
@@ -63,14 +63,14 @@ START_TEST(modules_take_no_quadratic_time)
     double start = cpu_seconds();
     size_t count = 0;
     for (unsigned times = 0; times < 3; times++)
-        ck_assert_int_eq(cdacq_target_visit_modules(target, count_module, &count, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_target_visit_mapped_files(target, count_module, &count, NULL), CDACQ_OK);
     ck_assert_uint_eq(count, _i ? 3 : 3 * FILES);
     ck_assert_msg(cpu_seconds() - start < time_bound(5), "%g s", cpu_seconds() - start);
     cdacq_target_close(target);
 }
 END_TEST
 
-static int compare_build_id(const struct cdacq_module_info *module, void *context)
+static int compare_build_id(const struct cdacq_mapped_file *module, void *context)
 {
     const char *const *known = context; /* path, then build-id */
     if (strcmp(module->path, known[0]) != 0)
@@ -102,12 +102,12 @@ START_TEST(any_mapping_of_the_beginning_gives_the_build_id)
     const char *known[] = {_i == 5 ? "/nowhere/b.so" : "/nowhere/a.so",
                            _i == 3 || _i == 4 ? NULL : "a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5"};
     for (int times = 0; times < 2; times++)
-        ck_assert_int_eq(cdacq_target_visit_modules(target, compare_build_id, known, NULL), CDACQ_OK);
+        ck_assert_int_eq(cdacq_target_visit_mapped_files(target, compare_build_id, known, NULL), CDACQ_OK);
     cdacq_target_close(target);
 }
 END_TEST
 
-static int note_symbol_key(const struct cdacq_module_info *module, void *context)
+static int note_symbol_key(const struct cdacq_mapped_file *module, void *context)
 {
     snprintf(context, 1024, "%s", module->symbol_key ? module->symbol_key : "none");
     return 0;
@@ -129,7 +129,7 @@ START_TEST(a_key_has_the_whole_name)
     elf_core_mappings(&core, 4096, &(struct elf_mapping){0x100000, 0x101000, 0, path}, 1);
     struct cdacq_target *target = open_core();
     free(bytes);
-    ck_assert_int_eq(cdacq_target_visit_modules(target, note_symbol_key, key, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_visit_mapped_files(target, note_symbol_key, key, NULL), CDACQ_OK);
     for (int i = 0; i < (int)sizeof object.build_id; i++)
         strcat(hex, "a5");
     snprintf(wanted, sizeof wanted, "%s/elf-buildid-%s/%s", path + 9, hex, path + 9);
@@ -138,7 +138,7 @@ START_TEST(a_key_has_the_whole_name)
 }
 END_TEST
 
-static int note_problem(const struct cdacq_module_info *module, void *context)
+static int note_problem(const struct cdacq_mapped_file *module, void *context)
 {
     snprintf(context, 512, "%s", module->local_path ? "accepted" : module->problem ? module->problem : "none");
     return 0;
@@ -162,7 +162,7 @@ START_TEST(a_file_of_another_kind_is_refused)
     elf_core_load(&core, mapping.begin, cases[_i].mapped, PIECE, 0x1000, PF_R);
     elf_core_mappings(&core, 4096, &mapping, 1);
     struct cdacq_target *target = open_core();
-    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_visit_mapped_files(target, note_problem, problem, NULL), CDACQ_OK);
     ck_assert_msg(strstr(problem, cases[_i].problem) != NULL, "%s", problem);
     cdacq_target_close(target);
 }
@@ -200,7 +200,7 @@ static void resolve_files(void)
     double start = cpu_seconds();
     struct cdacq_target *target = open_core();
     size_t count = 0;
-    ck_assert_int_eq(cdacq_target_visit_modules(target, count_module, &count, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_visit_mapped_files(target, count_module, &count, NULL), CDACQ_OK);
     ck_assert_uint_eq(count, 1);
     ck_assert_msg(cpu_seconds() - start < time_bound(2), "%g s", cpu_seconds() - start);
     cdacq_target_close(target);
@@ -303,7 +303,7 @@ START_TEST(a_small_file_is_compared_to_its_last_byte)
     elf_core_mappings(&core, 4096, &mapping, 1);
     struct cdacq_target *target = open_core();
     char problem[512] = "";
-    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_visit_mapped_files(target, note_problem, problem, NULL), CDACQ_OK);
     ck_assert_msg(strstr(problem, _i == 1 ? ": its bytes are not those that the target holds" : "accepted") != NULL,
                   "%s", problem);
     cdacq_target_close(target);
@@ -340,7 +340,7 @@ START_TEST(a_relocated_word_is_no_difference)
     elf_core_mappings(&core, 4096, &mapping, 1);
     struct cdacq_target *target = open_core();
     char problem[512] = "";
-    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_visit_mapped_files(target, note_problem, problem, NULL), CDACQ_OK);
     ck_assert_msg(strstr(problem, _i % 3 ? ": its bytes are not those that the target holds" : "accepted") != NULL,
                   "%s", problem);
     cdacq_target_close(target);
@@ -392,7 +392,7 @@ START_TEST(an_assembly_in_the_last_page_of_the_data)
     elf_core_mappings(&core, 4096, of_file, ARRAY_SIZE(of_file));
     struct cdacq_target *target = open_core();
     char problem[512] = "";
-    ck_assert_int_eq(cdacq_target_visit_modules(target, note_problem, problem, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_visit_mapped_files(target, note_problem, problem, NULL), CDACQ_OK);
     ck_assert_msg(strstr(problem, _i == 2 ? ": its time stamp is 00000011, the target's 00000022" : "accepted") != NULL,
                   "%s", problem);
     cdacq_target_close(target);

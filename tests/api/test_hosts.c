@@ -625,7 +625,7 @@ struct known {
     unsigned count;
 };
 
-static int note_runtime_module(const struct cdacq_module_info *module, void *context)
+static int note_runtime_module(const struct cdacq_mapped_file *module, void *context)
 {
     struct known *known = context;
     ck_assert_str_eq(module->path, "/mock/libcoreclr.so");
@@ -641,7 +641,7 @@ static struct known known_of(struct mock *mock, struct cdacq_target_info *ret)
     struct cdacq_target *target = mock_open(mock, CARRIER_CORE, &options);
     struct known known = {0};
     cdacq_target_get_info(target, ret, NULL);
-    ck_assert_int_eq(cdacq_target_visit_modules(target, note_runtime_module, &known, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_target_visit_mapped_files(target, note_runtime_module, &known, NULL), CDACQ_OK);
     ck_assert_uint_eq(known.count, 1);
     cdacq_target_close(target);
     return known;

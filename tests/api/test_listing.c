@@ -43,7 +43,7 @@ static int count_range(const struct cdacq_code_range_info *range, void *context)
     return ++*(unsigned *)context >= 2;
 }
 
-static int count_file(const struct cdacq_mapped_file *file, void *context)
+static int count_file(const struct cdacq_code_file *file, void *context)
 {
     (void)file;
     ++*(unsigned *)context;
@@ -72,7 +72,7 @@ START_TEST(ranges_that_may_be_missing)
 
     error.message[0] = '\0';
     count = 0;
-    ck_assert_int_eq(cdacq_session_visit_mapped_files(session, count_file, &count, &error), CDACQ_ERR_MEMORY);
+    ck_assert_int_eq(cdacq_session_visit_code_files(session, count_file, &count, &error), CDACQ_ERR_MEMORY);
     ck_assert_uint_gt(count, 0);
     ck_assert_ptr_nonnull(strstr(error.message, "there may be more code"));
 

@@ -279,12 +279,13 @@ static void ask_all(uint64_t address)
 {
     struct cdacq_value boxed = {.size = sizeof boxed};
     struct cdacq_delegate delegate = {.size = sizeof delegate};
-    (void)cdacq_session_is_object(&session, address, &error);
+    (void)cdacq_session_check_object(&session, address, &error);
     (void)cdacq_session_visit_fields(&session, address, take_any_field, NULL, &error);
     (void)cdacq_session_visit_items(&session, address, 4, NULL, take_any_item, NULL, &error);
     (void)cdacq_session_get_delegate(&session, address, &delegate, &error);
     if (cdacq_session_get_boxed(&session, address, &boxed, &error) == CDACQ_OK)
-        (void)cdacq_session_visit_struct_fields(&session, boxed.type, boxed.address, take_any_field, NULL, &error);
+        (void)cdacq_session_visit_struct_fields(&session, boxed.method_table, boxed.address, take_any_field, NULL,
+                                                &error);
 }
 
 /* A corrupt heap has any bytes: every call ends with an answer or a status. */

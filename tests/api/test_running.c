@@ -137,7 +137,7 @@ START_TEST(a_look_up_leaves_the_mappings_partial)
     ck_assert_int_eq(!live->mapping_count, partial);
     ck_assert_int_eq(cdacq_session_method_at(session, 1, &method, &error), CDACQ_NOT_MANAGED);
     ck_assert_int_eq(live->partial, partial);
-    ck_assert_int_eq(cdacq_session_visit_mapped_files(session, ignore_mapped_file, NULL, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_visit_code_files(session, ignore_mapped_file, NULL, &error), CDACQ_OK);
     ck_assert(!live->partial);
     ck_assert_uint_gt(live->mapping_count, 0);
 }
@@ -199,7 +199,7 @@ START_TEST(listings_fail_when_the_process_has_ended)
         CHECK(cdacq_session_write_jitdump(session, 0, &sink, &written, &error));
         CHECK(cdacq_session_write_elf(session, 0, &sink, &written, &error));
         CHECK(cdacq_session_write_elf_of_file(session, "/nowhere", 0, &sink, &written, &error));
-        CHECK(cdacq_session_visit_mapped_files(session, ignore_mapped_file, NULL, &error));
+        CHECK(cdacq_session_visit_code_files(session, ignore_mapped_file, NULL, &error));
         CHECK(cdacq_session_visit_pdbs(session, ignore_pdb, NULL, &error));
         CHECK(cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, ignore_heap, NULL, &error));
         CHECK(cdacq_target_verify(target, map, NULL, NULL, &sum, &error));
@@ -446,7 +446,7 @@ static int drop(const void *bytes, size_t size, void *context)
     return 0;
 }
 
-static int write_file(const struct cdacq_mapped_file *file, void *context)
+static int write_file(const struct cdacq_code_file *file, void *context)
 {
     uint64_t size = 0;
     struct cdacq_written written = {.size = sizeof written};
@@ -472,7 +472,7 @@ START_TEST(visits_keep_their_map)
     ck_assert_uint_gt(written.methods, 0);
     ck_assert_uint_eq(size, written.bytes);
     ck_assert_uint_eq(epoch(), before + 1);
-    ck_assert_int_eq(cdacq_session_visit_mapped_files(session, write_file, &files, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_visit_code_files(session, write_file, &files, &error), CDACQ_OK);
     ck_assert_uint_gt(files, 0);
     ck_assert_uint_eq(epoch(), before + 2);
     ck_assert_uint_eq(*session->resolver.epoch.pins, 0);
@@ -499,7 +499,7 @@ static void list_anew(struct target *live)
     live->mapping_round++;
 }
 
-static int keep_path(const struct cdacq_mapped_file *file, void *context)
+static int keep_path(const struct cdacq_code_file *file, void *context)
 {
     if (file->path && file->has_code)
         *(const char **)context = file->path;
@@ -516,7 +516,7 @@ START_TEST(an_elf_file_outlives_the_mappings)
     unsigned flags = (unsigned)CDACQ_VISIT_STUBS | (unsigned)CDACQ_VISIT_R2R_ALL;
     if (!open_process())
         return;
-    ck_assert_int_eq(cdacq_session_visit_mapped_files(session, keep_path, &path, &error), CDACQ_STOPPED);
+    ck_assert_int_eq(cdacq_session_visit_code_files(session, keep_path, &path, &error), CDACQ_STOPPED);
     ck_assert_int_eq(cdacq_session_write_elf_of_file(session, path, flags, &sink, &before, &error), CDACQ_OK);
     ck_assert_uint_gt(before.methods, 0);
     ops = *target->memory->ops;

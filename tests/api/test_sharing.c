@@ -136,7 +136,7 @@ static uint64_t walk_stacks(struct cdacq_session *session, const struct asker *a
     return walk.hash;
 }
 
-static int mix_file(const struct cdacq_mapped_file *file, void *context)
+static int mix_file(const struct cdacq_code_file *file, void *context)
 {
     uint64_t *hash = context;
     *hash = mix(hash_string(file->path ? file->path : "", *hash), file->has_code);
@@ -147,7 +147,7 @@ static uint64_t list_files(struct cdacq_session *session, const struct asker *as
 {
     uint64_t hash = 1;
     (void)asker;
-    return mix(cdacq_session_visit_mapped_files(session, mix_file, &hash, NULL) < 0, hash);
+    return mix(cdacq_session_visit_code_files(session, mix_file, &hash, NULL) < 0, hash);
 }
 
 static void ask_session(struct asker *asker, struct cdacq_target *target)

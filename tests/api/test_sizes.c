@@ -348,7 +348,7 @@ VISITOR(method)
 VISITOR(code_range_info)
 VISITOR(runtime_info)
 VISITOR(contract_info)
-VISITOR(module_info)
+VISITOR(mapped_file)
 VISITOR(descriptor_item)
 VISITOR(code_heap_info)
 VISITOR(exception_clause)
@@ -364,7 +364,7 @@ START_TEST(items_of_visitors)
     CHECK_VISIT(code_range_info, cdacq_session_visit_code_ranges(session, visit, NULL, &error));
     CHECK_VISIT(runtime_info, cdacq_target_visit_runtimes(target, visit, NULL, &error));
     CHECK_VISIT(contract_info, cdacq_target_visit_contracts(target, visit, NULL, &error));
-    CHECK_VISIT(module_info, cdacq_target_visit_modules(target, visit, NULL, &error));
+    CHECK_VISIT(mapped_file, cdacq_target_visit_mapped_files(target, visit, NULL, &error));
     CHECK_VISIT(descriptor_item, cdacq_target_visit_descriptor(target, visit, NULL, &error));
     CHECK_VISIT(code_heap_info, cdacq_session_visit_code_heaps(session, CDACQ_CODE_JITTED, visit, NULL, &error));
     CHECK_VISIT(exception_clause, cdacq_block_visit_exception_clauses(&block, session, visit, NULL, &error));

@@ -56,7 +56,7 @@ static int take_thread(const struct cdacq_thread *thread, void *context)
     return 0;
 }
 
-static int take_file(const struct cdacq_mapped_file *file, void *context)
+static int take_file(const struct cdacq_code_file *file, void *context)
 {
     (void)file;
     (void)context;
@@ -92,7 +92,7 @@ static void *ask(void *path)
     (void)cdacq_session_visit_threads(asked.session, take_thread, &asked, NULL);
     (void)cdacq_wait_graph_complete(asked.graph, NULL);
     cdacq_wait_graph_destroy(asked.graph);
-    (void)cdacq_session_visit_mapped_files(asked.session, take_file, NULL, NULL);
+    (void)cdacq_session_visit_code_files(asked.session, take_file, NULL, NULL);
     ck_assert_msg(cdacq_target_write_snapshot(target, "/dev/null", NULL, &err) >= 0 || err.message[0], "no message");
     cdacq_session_destroy(asked.session);
     cdacq_target_close(target);

@@ -53,11 +53,6 @@ void out_of_memory(void)
     abort();
 }
 
-const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 void *allocate(size_t size)
 {
     void *data = calloc(1, size);

@@ -64,11 +64,6 @@ void message(const char *format, ...)
     va_end(list);
 }
 
-const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 bool console_has_colour(int fd)
 {
     (void)fd;

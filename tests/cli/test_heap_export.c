@@ -69,7 +69,7 @@ static enum cdacq_status give_roots(struct cdacq_session *session, const struct 
         {.kind = CDACQ_ROOT_HANDLE, .handle = CDACQ_HANDLE_STRONG, .keeps = true, .address = 0x20, .object = ARRAY},
         {.kind = CDACQ_ROOT_HANDLE, .handle = CDACQ_HANDLE_WEAK_LONG, .address = 0x28, .object = LOST},
         {.kind = CDACQ_ROOT_DEPENDENT, .address = 0x30, .object = NODE, .dependent = ENTRIES},
-        {.kind = CDACQ_ROOT_STATIC, .keeps = true, .type = NODES, .token = 0x04000001, .object = NODE},
+        {.kind = CDACQ_ROOT_STATIC, .keeps = true, .method_table = NODES, .token = 0x04000001, .object = NODE},
     };
     (void)session, (void)err;
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
@@ -173,11 +173,6 @@ const char *console_style(enum style style)
 {
     (void)style;
     return "";
-}
-
-const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
 }
 
 void progress_begin(struct progress *progress, const char *what, int results)

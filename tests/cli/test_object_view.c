@@ -93,11 +93,6 @@ const char *console_style(enum style style)
     return "";
 }
 
-const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 void progress_end_all(void)
 {
 }

@@ -171,7 +171,7 @@ static void put_exception_text(struct cdacq_session *session, uint64_t object)
     unsigned flaws = 0;
     if (cdacq_session_write_exception(session, object, put_text, &text, &flaws, &error) < 0)
         fprintf(stderr, "%s\n", error.message);
-    flaws &= ~(unsigned)CDACQ_EXCEPTION_UNCONFIRMED; /* names and lines are compared */
+    flaws &= ~(unsigned)CDACQ_EXCEPTION_UNVERIFIED; /* names and lines are compared */
     printf("%" PRIx64 " %zu %u\n", object, text.length, flaws);
     fwrite(text.data, 1, text.length, stdout);
     puts("");
@@ -202,7 +202,7 @@ static void put_last_words(struct cdacq_session *session)
     if (cdacq_session_get_end(session, &end, &error) < 0 ||
         cdacq_session_write_last_words(session, put_text, &text, &flaws, &error) < 0)
         fprintf(stderr, "%s\n", error.message);
-    flaws &= ~(unsigned)CDACQ_EXCEPTION_UNCONFIRMED;
+    flaws &= ~(unsigned)CDACQ_EXCEPTION_UNVERIFIED;
     printf("%d %zu %u\n", end.kind, text.length, flaws);
     fwrite(text.data, 1, text.length, stdout);
     puts("");

@@ -42,8 +42,8 @@ static void read_value(struct exception_heap *heap, const struct cdacq_value *va
     (void)value_text(&heap->cache, value, &text);
     (void)reader_recover(&heap->reader, FAILURE_BUT_FUEL);
     text_deinit(&text);
-    if (value->kind == CDACQ_VALUE_STRUCT && value->type && depth < DEPTH_MAX)
-        read_fields(heap, value->type, value->address, depth + 1);
+    if (value->kind == CDACQ_VALUE_STRUCT && value->method_table && depth < DEPTH_MAX)
+        read_fields(heap, value->method_table, value->address, depth + 1);
 }
 
 static void read_fields(struct exception_heap *heap, uint64_t type, uint64_t base, unsigned depth)

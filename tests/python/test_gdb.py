@@ -36,7 +36,7 @@ class Texts(unittest.TestCase):
         self.assertEqual(_debugger.method_text(method._replace(module_verified=True)), "A.B() +0x0 [jit]")
         flaws = cdacq.ExceptionFlaw.CUT | cdacq.ExceptionFlaw.INFERRED
         self.assertEqual(list(_debugger.flaws_text(flaws)), ["(cut, inferred)"])
-        self.assertEqual(list(_debugger.flaws_text(flaws | cdacq.ExceptionFlaw.UNCONFIRMED)), ["(cut, inferred, unconfirmed files)"])
+        self.assertEqual(list(_debugger.flaws_text(flaws | cdacq.ExceptionFlaw.UNVERIFIED)), ["(cut, inferred, unconfirmed files)"])
         self.assertEqual(list(_debugger.flaws_text(cdacq.ExceptionFlaw(0))), [])
 
     @unittest.skipUnless(TOOL, "no command line")

@@ -213,7 +213,7 @@ class Methods(unittest.TestCase):
         self.assertEqual(info.problem_status, cdacq.Status.OK)
         self.assertTrue(any(runtime.in_use for runtime in self.target.runtimes()))
         self.assertTrue(all(contract.name for contract in self.target.contracts()))
-        self.assertTrue(any(module.path.endswith("libcoreclr.so") for module in self.target.modules()))
+        self.assertTrue(any(module.path.endswith("libcoreclr.so") for module in self.target.mapped_files()))
         kinds = {item.kind for item in self.target.descriptor()}
         self.assertEqual(kinds, set(cdacq.DescriptorItemKind))
         self.assertIsNone(self.target.truncation)
@@ -268,7 +268,7 @@ class Stacks(unittest.TestCase):
                                       for item in frame.variables or []])
                     for item in frame.variables or []:
                         self.assertEqual(item.value is None, item.state != cdacq.VariableState.KNOWN)
-                        if item.value and item.value.kind == cdacq.ValueKind.STRUCT and item.value.type:
+                        if item.value and item.value.kind == cdacq.ValueKind.STRUCT and item.value.method_table:
                             self.assertGreater(len(target.value_fields(item.value)), 0)
                         elif item.value:
                             with self.assertRaises(cdacq.Error):
@@ -592,7 +592,7 @@ class Failures(unittest.TestCase):
                 fetching=lambda *event: fetches.append(event),
                 fetch_failed=lambda *failure: failures.append(failure)) as target:
             target.methods(r2r="all")
-            missing = {module.path for module in target.modules() if module.problem}
+            missing = {module.path for module in target.mapped_files() if module.problem}
         self.assertTrue(failures)
         need, url, absent, why = failures[0]
         self.assertIn(need.path, missing)
@@ -900,7 +900,7 @@ class Files(unittest.TestCase):
         with cdacq.open(HELLO) as target:
             written = target.write_elf(self.work / "elf")
             coded = target.write_elf(self.work / "coded", code=True)
-            files = {file.path: file for file in target.mapped_files()}
+            files = {file.path: file for file in target.code_files()}
             image = next(path for path, file in files.items() if path and file.has_code and path.endswith("CoreLib.dll"))
             of_file = target.write_elf_of_file(image, self.work / "image")
             lines = target.write_jitdump(self.work / "lines", debug=True)

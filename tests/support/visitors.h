@@ -16,7 +16,7 @@ DEFINE_IGNORING_VISITOR(ignore_frame, struct cdacq_frame)
 DEFINE_IGNORING_VISITOR(ignore_range, struct cdacq_code_range_info)
 DEFINE_IGNORING_VISITOR(ignore_heap, struct cdacq_code_heap_info)
 DEFINE_IGNORING_VISITOR(ignore_pdb, struct cdacq_pdb_info)
-DEFINE_IGNORING_VISITOR(ignore_mapped_file, struct cdacq_mapped_file)
+DEFINE_IGNORING_VISITOR(ignore_mapped_file, struct cdacq_code_file)
 
 static inline int ignore_entry(uint64_t entry, void *context)
 {

@@ -177,7 +177,7 @@ static void report_memory(const struct steps *steps, const struct cdacq_target_i
 
 /* ---- Files --------------------------------------------------------------------------------------------------- */
 
-static int note_file(const struct cdacq_module_info *module, void *context)
+static int note_file(const struct cdacq_mapped_file *module, void *context)
 {
     struct steps *steps = context;
     const char *slash = steps->runtime_path ? strrchr(steps->runtime_path, '/') : NULL;
@@ -203,7 +203,7 @@ static void report_runtime_folder(const struct steps *steps, const struct cdacq_
     report(steps, &(struct next_step){.need = "files", .text = text, .options = {"--module-path", "--sysroot"}});
 }
 
-static int report_file(const struct cdacq_module_info *module, void *context)
+static int report_file(const struct cdacq_mapped_file *module, void *context)
 {
     const struct steps *steps = context;
     if (!module->problem)
@@ -231,12 +231,12 @@ void next_steps_visit(struct cdacq_target *target, const struct cdacq_options *o
     if (info.kind == CDACQ_TARGET_IMAGE) /* read only for its descriptor */
         return;
     struct steps steps = {.options = options, .visit = visit, .context = context, .runtime_path = info.runtime_path};
-    (void)cdacq_target_visit_modules(target, note_file, &steps, NULL);
+    (void)cdacq_target_visit_mapped_files(target, note_file, &steps, NULL);
     if (info.problem)
         report_problem(&steps, &info);
     else if (!info.native_aot) /* its image names its methods */
         report_names(&steps, target);
     report_memory(&steps, &info, memory_ranges);
     report_runtime_folder(&steps, &info);
-    (void)cdacq_target_visit_modules(target, report_file, &steps, NULL);
+    (void)cdacq_target_visit_mapped_files(target, report_file, &steps, NULL);
 }

@@ -226,7 +226,7 @@ static bool report_bound(const struct cdacq_target *target)
     return true;
 }
 
-static int count_module(const struct cdacq_module_info *module, void *context)
+static int count_module(const struct cdacq_mapped_file *module, void *context)
 {
     (void)module;
     ++*(uint64_t *)context;
@@ -236,7 +236,7 @@ static int count_module(const struct cdacq_module_info *module, void *context)
 void expect_modules(struct progress *progress, struct cdacq_target *target)
 {
     uint64_t count = 0;
-    if (progress->wanted && cdacq_target_visit_modules(target, count_module, &count, NULL) >= 0)
+    if (progress->wanted && cdacq_target_visit_mapped_files(target, count_module, &count, NULL) >= 0)
         progress_expect(progress, count);
 }
 

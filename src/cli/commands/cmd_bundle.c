@@ -204,7 +204,7 @@ static enum result add_file(struct work *work, struct needed_file *file)
     return result;
 }
 
-static int add_module(const struct cdacq_module_info *module, void *context)
+static int add_module(const struct cdacq_mapped_file *module, void *context)
 {
     struct needed_file file = {module->path,    module->symbol_key, module->local_path,
                                module->problem, module->local_file, module->local_path && !module->verified};
@@ -250,7 +250,7 @@ static int bundle(const void *given, const struct opened_target *opened)
     }
     progress_begin(&work.progress, "files", work.out.fd);
     expect_modules(&work.progress, opened->target);
-    enum cdacq_status status = cdacq_target_visit_modules(opened->target, add_module, &work, &error);
+    enum cdacq_status status = cdacq_target_visit_mapped_files(opened->target, add_module, &work, &error);
     progress_estimate(&work.progress, work.done, work.done, work.done + work.assemblies);
     struct cdacq_session *one;
     for (unsigned next = 0; status >= 0 && opened->session && (one = runtimes_next(opened->session, &next));)

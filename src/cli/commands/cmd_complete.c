@@ -33,7 +33,7 @@ DEFINE_VECTOR(unfilled_list, struct unfilled);
 static int add_unfilled(const struct cdacq_unfilled_file *file, void *context)
 {
     struct unfilled_list *list = context;
-    struct unfilled one = {strdup(file->path), strdup(file->problem), file->missing_size, file->unconfirmed};
+    struct unfilled one = {strdup(file->path), strdup(file->problem), file->missing_size, file->unverified};
     if (!one.path || !one.problem || !unfilled_list_append(list, one))
         out_of_memory();
     return 0;
@@ -54,7 +54,7 @@ static void write_json(struct output *out, const char *path, const struct cdacq_
     json_number(w, "size", core->file_size);
     json_number(w, "segments", core->segment_count);
     json_number(w, "filled", core->filled_size);
-    json_number(w, "unconfirmed", core->unconfirmed_size);
+    json_number(w, "unconfirmed", core->unverified_size);
     json_number(w, "missing", core->missing_size);
     json_begin_array(w, "files");
     for (size_t i = 0; i < list->count; i++) {
@@ -99,7 +99,7 @@ static int complete(const void *given, const struct opened_target *opened)
     sigset_t before;
     if (!written_core_check(path))
         return EXIT_FAILED;
-    unsigned flags = options->unconfirmed ? CDACQ_COMPLETE_UNCONFIRMED : 0;
+    unsigned flags = options->unconfirmed ? CDACQ_COMPLETE_UNVERIFIED : 0;
     bool is_held = written_core_begin(path, &before);
     enum cdacq_status status =
         cdacq_target_write_complete_core(opened->target, path, flags, add_unfilled, &list, &core, &error);

@@ -85,7 +85,7 @@ struct work {
     struct problem_list problems;
     uint64_t visited; /* objects, for the progress */
     uint64_t unnamed;
-    struct cdacq_memory_info memory;
+    struct cdacq_memory_use memory;
     bool has_memory; /* it is known */
     bool out_of_memory;
 };
@@ -270,7 +270,7 @@ static void write_types(struct work *work)
 /* Where the memory of the process is. */
 static void write_memory(struct work *work)
 {
-    const struct cdacq_memory_info *memory = &work->memory;
+    const struct cdacq_memory_use *memory = &work->memory;
     const struct {
         const char *name;
         uint64_t bytes;
@@ -309,7 +309,7 @@ static void write_text(struct work *work)
     output_styled(out, STYLE_HEADING, "generation      objects        bytes         free    committed\n");
     for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
         if (work->generations[i].segments)
-            write_room(out, cdacq_generation_name((enum cdacq_generation)i), &work->generations[i]);
+            write_room(out, cdacq_generation_text((enum cdacq_generation)i), &work->generations[i]);
     }
     write_heaps(work);
     write_types(work);
@@ -326,7 +326,7 @@ static void write_room_members(struct json_writer *w, const struct room *room)
     json_number(w, "committed", room->committed);
 }
 
-static void write_memory_members(struct json_writer *w, const struct cdacq_memory_info *memory)
+static void write_memory_members(struct json_writer *w, const struct cdacq_memory_use *memory)
 {
     json_begin_object(w, "memory");
     json_bool(w, "resident", memory->is_resident);
@@ -348,7 +348,7 @@ static void write_summary(struct work *work)
     json_begin_array(w, "generations");
     for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
         json_begin_object(w, NULL);
-        json_string(w, "generation", cdacq_generation_name((enum cdacq_generation)i));
+        json_string(w, "generation", cdacq_generation_text((enum cdacq_generation)i));
         write_room_members(w, &work->generations[i]);
         json_end_object(w);
     }
@@ -410,8 +410,8 @@ static bool read_heap(struct work *work)
     work->info.size = sizeof work->info;
     enum cdacq_status status = cdacq_session_visit_heap(work->opened->session, &visitor, &work->info, &error);
     work->memory.size = sizeof work->memory;
-    work->has_memory =
-        status >= 0 && cdacq_session_get_memory(work->opened->session, &work->memory, &error) >= 0; /* else left out */
+    work->has_memory = status >= 0 && cdacq_session_get_memory_use(work->opened->session, &work->memory, &error) >=
+                                          0; /* else left out */
     bool listed = status == CDACQ_OK && list_types(work);
     target_let_go(work->opened->target);
     work->out.is_held = false;

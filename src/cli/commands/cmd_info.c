@@ -46,7 +46,7 @@ static int count_range(const struct cdacq_code_range_info *range, void *context)
     return 0;
 }
 
-static int count_module(const struct cdacq_module_info *module, void *context)
+static int count_module(const struct cdacq_mapped_file *module, void *context)
 {
     struct info *info = context;
     info->modules.all++;
@@ -88,7 +88,7 @@ static bool collect(struct info *info)
     if (info->session && info->facts.kind != CDACQ_TARGET_IMAGE &&
         !succeeded(cdacq_session_check_layout(info->session, &error), &error))
         complete = false;
-    if (!succeeded(cdacq_target_visit_modules(info->target, count_module, info, &error), &error))
+    if (!succeeded(cdacq_target_visit_mapped_files(info->target, count_module, info, &error), &error))
         complete = false;
     enum cdacq_status status =
         info->session ? cdacq_session_visit_pdbs(info->session, count_pdb, info, &error) : CDACQ_NOT_MANAGED;

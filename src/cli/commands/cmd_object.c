@@ -49,7 +49,7 @@ static void put_object(struct work *work, uint64_t address)
                                .object.size = sizeof view.object};
     struct cdacq_error error;
     char text[24];
-    enum cdacq_status status = cdacq_session_is_object(work->session, address, &error);
+    enum cdacq_status status = cdacq_session_check_object(work->session, address, &error);
     if (status == CDACQ_OK)
         status = cdacq_session_get_object(work->session, address, &view.object, &error);
     if (status != CDACQ_OK) {

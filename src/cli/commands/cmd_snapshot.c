@@ -252,7 +252,7 @@ static void ask_value(struct cdacq_session *session, const struct cdacq_value *v
     if (value->kind != CDACQ_VALUE_STRUCT || depth >= DEPTH_MAX)
         return;
     (void)cdacq_session_get_nullable(session, value, &has_value, &inner, &error);
-    (void)cdacq_session_visit_struct_fields(session, value->type, value->address, ignore_field, &visit, &error);
+    (void)cdacq_session_visit_struct_fields(session, value->method_table, value->address, ignore_field, &visit, &error);
 }
 
 static int ignore_field(const struct cdacq_field *field, void *context)
@@ -281,7 +281,7 @@ static void ask_about_object(struct cdacq_session *session, uint64_t address)
     struct cdacq_value boxed = {.size = sizeof boxed};
     struct field_visit visit = {session, 0};
     struct cdacq_error error;
-    (void)cdacq_session_is_object(session, address, &error);
+    (void)cdacq_session_check_object(session, address, &error);
     (void)cdacq_session_get_object(session, address, &object, &error);
     (void)cdacq_session_visit_fields(session, address, ignore_field, &visit, &error);
     (void)cdacq_session_visit_items(session, address, 1, &contents, ignore_item, &visit, &error);
@@ -296,7 +296,7 @@ static bool add_heap(struct work *work)
     struct cdacq_heap_info info = {.size = sizeof info};
     const struct cdacq_heap_visitor visitor = {
         .size = sizeof visitor, .segment = add_segment, .object = add_type, .context = work};
-    struct cdacq_memory_info memory = {.size = sizeof memory};
+    struct cdacq_memory_use memory = {.size = sizeof memory};
     struct cdacq_error error;
     progress_begin(&work->progress, "objects", -1);
     enum cdacq_status status = cdacq_session_visit_heap(work->session, &visitor, &info, &error);
@@ -307,7 +307,7 @@ static bool add_heap(struct work *work)
         (void)cdacq_session_get_type_name(work->session, type->method_table, &name, &error);
         ask_about_object(work->session, type->object);
     }
-    (void)cdacq_session_get_memory(work->session, &memory, &error);
+    (void)cdacq_session_get_memory_use(work->session, &memory, &error);
     progress_end(&work->progress);
     heap_types_deinit(&work->types);
     work->unanswered += status < 0 || info.problem_count;
@@ -391,7 +391,7 @@ static int ignore_range(const struct cdacq_code_range_info *range, void *context
     return 0;
 }
 
-static int ignore_module(const struct cdacq_module_info *module, void *context)
+static int ignore_module(const struct cdacq_mapped_file *module, void *context)
 {
     (void)module, (void)context;
     return 0;
@@ -404,7 +404,7 @@ static bool ask_info(struct work *work)
     struct cdacq_error error;
     cdacq_target_get_info(cdacq_session_target(work->session), &info, NULL);
     (void)cdacq_session_visit_code_ranges(work->session, ignore_range, NULL, &error);
-    (void)cdacq_target_visit_modules(work->target, ignore_module, NULL, &error);
+    (void)cdacq_target_visit_mapped_files(work->target, ignore_module, NULL, &error);
     return true;
 }
 

@@ -132,7 +132,7 @@ static bool link_to(struct work *work, const char *path, const char *to)
 }
 
 /* Counts a file whose code has no names now. */
-static void note_missing(struct work *work, const struct cdacq_mapped_file *file)
+static void note_missing(struct work *work, const struct cdacq_code_file *file)
 {
     static const char *const others[] = {"/memfd:", "/dev/zero", "/SYSV"};
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -164,7 +164,7 @@ static char *reach(const struct work *work, const char *path, struct stat *ret)
 }
 
 /* A recording that began before the file was deleted has the path that it had then. */
-static void link_former_path(struct work *work, const struct cdacq_mapped_file *file)
+static void link_former_path(struct work *work, const struct cdacq_code_file *file)
 {
     struct stat known;
     const char *name, *slash = strrchr(file->path, '/');
@@ -193,7 +193,7 @@ static const char *linked_path(const struct work *work, const char *path, const 
 /*
  * The path of a file without links: where it leads does not change when somebody replaces one. False: it has none here.
  */
-static bool find_real_path(const struct cdacq_mapped_file *file, bool is_reached, char *ret, size_t size)
+static bool find_real_path(const struct cdacq_code_file *file, bool is_reached, char *ret, size_t size)
 {
     struct stat st;
     CLEANUP_CLOSE int fd = -1;
@@ -205,7 +205,7 @@ static bool find_real_path(const struct cdacq_mapped_file *file, bool is_reached
 }
 
 /* Links to the file that the target means. */
-static void link_file(struct work *work, const struct cdacq_mapped_file *file)
+static void link_file(struct work *work, const struct cdacq_code_file *file)
 {
     struct stat st;
     char real[PATH_MAX];
@@ -236,13 +236,13 @@ static void link_debug_files(struct work *work)
         (void)link_to(work, path, strcmp(to, path) == 0 ? path : linked_path(work, path, reached));
 }
 
-static void add_code(struct work *work, const struct cdacq_mapped_file *file)
+static void add_code(struct work *work, const struct cdacq_code_file *file)
 {
     work->failed |= !write_code(work, file->path);
     link_former_path(work, file);
 }
 
-static int add_file(const struct cdacq_mapped_file *file, void *context)
+static int add_file(const struct cdacq_code_file *file, void *context)
 {
     struct work *work = context;
     char bound[160];
@@ -326,7 +326,7 @@ static int write_all(const void *given, const struct opened_target *opened)
         work.root = &root;
     progress_begin(&work.progress, "files", -1);
     expect_modules(&work.progress, opened->target);
-    enum cdacq_status status = cdacq_session_visit_mapped_files(opened->session, add_file, &work, &error);
+    enum cdacq_status status = cdacq_session_visit_code_files(opened->session, add_file, &work, &error);
     progress_end(&work.progress);
     bool all_visited = status >= 0 || status == CDACQ_ERR_MEMORY; /* it may not be known which of them have code */
     if (all_visited)

@@ -196,7 +196,7 @@ static int add_root(const struct cdacq_heap_root *root, void *context)
         .token = root->token,
         .object = heap_graph_find(graph, root->object),
         .dependent = root->dependent ? heap_graph_find(graph, root->dependent) : GRAPH_NONE,
-        .type = is_static ? root->type : root->address,
+        .type = is_static ? root->method_table : root->address,
         .method = keep_method(graph, root->method),
     };
     if (added.object == GRAPH_NONE)
@@ -452,7 +452,7 @@ void heap_graph_root_text(const struct heap_graph *graph, const struct graph_roo
         break;
     default:
         snprintf(ret, GRAPH_ROOT_TEXT_SIZE, "%s handle 0x%" PRIx64,
-                 cdacq_handle_kind_name((enum cdacq_handle_kind)root->handle), root->type);
+                 cdacq_handle_kind_text((enum cdacq_handle_kind)root->handle), root->type);
         break;
     }
 }

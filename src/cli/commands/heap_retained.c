@@ -301,8 +301,8 @@ static void write_root_counts(struct work *work, struct json_writer *w)
             if (!counts[kind][handle])
                 continue;
             json_begin_object(w, NULL);
-            json_string(w, "kind", cdacq_root_kind_name((enum cdacq_root_kind)kind));
-            json_string(w, "handle", is_handle ? cdacq_handle_kind_name((enum cdacq_handle_kind)handle) : NULL);
+            json_string(w, "kind", cdacq_root_kind_text((enum cdacq_root_kind)kind));
+            json_string(w, "handle", is_handle ? cdacq_handle_kind_text((enum cdacq_handle_kind)handle) : NULL);
             json_number(w, "count", counts[kind][handle]);
             json_end_object(w);
         }
@@ -323,7 +323,7 @@ static void write_json(struct work *work)
         writer = json_begin(&work->out);
         json_begin_object(w, NULL);
         json_begin_object(w, "root");
-        json_string(w, "kind", cdacq_root_kind_name((enum cdacq_root_kind)root->kind));
+        json_string(w, "kind", cdacq_root_kind_text((enum cdacq_root_kind)root->kind));
         json_note(w, "text", text);
         json_end_object(w);
         json_number(w, "retained", work->roots.items[i].bytes);

@@ -189,7 +189,7 @@ static void write_unkept_text(struct work *work, uint32_t object)
         output_printf(&work->out,
                       root->kind == CDACQ_ROOT_FINALIZABLE ? "  its finalizer will run when it is collected\n"
                                                            : "  %s handle 0x%" PRIx64 " does not keep it\n",
-                      cdacq_handle_kind_name((enum cdacq_handle_kind)root->handle), root->type);
+                      cdacq_handle_kind_text((enum cdacq_handle_kind)root->handle), root->type);
     }
 }
 
@@ -227,7 +227,7 @@ static void write_path_json(struct work *work, uint32_t object, uint64_t count)
         const struct graph_root *root = &work->graph.roots.items[top_of(work, object)];
         heap_graph_root_text(&work->graph, root, text);
         json_begin_object(w, "root");
-        json_string(w, "kind", cdacq_root_kind_name((enum cdacq_root_kind)root->kind));
+        json_string(w, "kind", cdacq_root_kind_text((enum cdacq_root_kind)root->kind));
         json_note(w, "text", text);
         json_end_object(w);
         list_hops(work, object);

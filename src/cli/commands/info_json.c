@@ -18,7 +18,7 @@ static int write_contract(const struct cdacq_contract_info *contract, void *cont
     return 0;
 }
 
-static int write_module(const struct cdacq_module_info *module, void *context)
+static int write_module(const struct cdacq_mapped_file *module, void *context)
 {
     struct json_writer *w = context;
     json_begin_object(w, NULL);
@@ -149,7 +149,7 @@ void info_write_json(const struct info *info, struct output *out)
     json_end_array(w);
     write_code_ranges(w, info);
     json_begin_array(w, "modules");
-    (void)cdacq_target_visit_modules(info->target, write_module, w, &error);
+    (void)cdacq_target_visit_mapped_files(info->target, write_module, w, &error);
     json_end_array(w);
     json_begin_array(w, "pdbs");
     if (info->session)

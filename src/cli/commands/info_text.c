@@ -224,7 +224,7 @@ static void print_code(struct work *work)
     }
 }
 
-static int print_problem(const struct cdacq_module_info *module, void *context)
+static int print_problem(const struct cdacq_mapped_file *module, void *context)
 {
     struct work *work = context;
     struct output *out = work->out;
@@ -238,7 +238,7 @@ static int print_problem(const struct cdacq_module_info *module, void *context)
     return 0;
 }
 
-static int print_unconfirmed(const struct cdacq_module_info *module, void *context)
+static int print_unconfirmed(const struct cdacq_mapped_file *module, void *context)
 {
     struct work *work = context;
     struct output *out = work->out;
@@ -265,8 +265,8 @@ static void print_modules(struct work *work)
     output_printf(out, "found the files of %" PRIu64 ", unconfirmed %" PRIu64 ", not found %" PRIu64 "\n",
                   work->info->modules.filled, work->info->modules.unverified, work->info->modules.problems);
     work->listed = 0; /* a failure to visit was reported the first time */
-    (void)cdacq_target_visit_modules(work->info->target, print_problem, work, &error);
-    (void)cdacq_target_visit_modules(work->info->target, print_unconfirmed, work, &error);
+    (void)cdacq_target_visit_mapped_files(work->info->target, print_problem, work, &error);
+    (void)cdacq_target_visit_mapped_files(work->info->target, print_unconfirmed, work, &error);
     if (work->listed > UNCONFIRMED_MAX) {
         output_label(out, "");
         output_printf(out, "and %" PRIu64 " more unconfirmed; --json lists all\n", work->listed - UNCONFIRMED_MAX);

@@ -9,7 +9,7 @@ static void text_problem(struct output *out, const char *key, const char *why)
     output_note_between(out, "", why, "\n");
 }
 
-static void text_hex(struct output *out, const char *key, bool known, uint64_t value)
+static void write_hex(struct output *out, const char *key, bool known, uint64_t value)
 {
     if (known && value)
         output_printf(out, "  %-18s 0x%" PRIx64 "\n", key, value);
@@ -94,21 +94,21 @@ void inspection_write_text(const struct inspection *inspection, struct output *o
         output_printf(out, "  %-18s %s\n", "module_verified", "no");
     if (inspection->tells_runtime && method->answer != CDACQ_ANSWER_NONE)
         output_printf(out, "  %-18s %u\n", "runtime", method->runtime);
-    text_hex(out, "method_desc", true, method->method_desc);
-    text_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);
-    text_hex(out, "code_start", true, method->code_start);
+    write_hex(out, "method_desc", true, method->method_desc);
+    write_hex(out, "entry_method_desc", answered[QUESTION_ENTRY_METHOD_DESC], inspection->entry_method_desc);
+    write_hex(out, "code_start", true, method->code_start);
     if (answered[QUESTION_METHOD_REGION]) {
         output_printf(out, "  %-18s %" PRIu64 "\n", "hot_size", inspection->hot_size);
         if (inspection->cold_start)
             output_printf(out, "  %-18s 0x%" PRIx64 ", %" PRIu64 " bytes\n", "cold_start", inspection->cold_start,
                           inspection->cold_size);
     }
-    text_hex(out, "funclet_start", answered[QUESTION_FUNCLET_START], inspection->funclet_start);
+    write_hex(out, "funclet_start", answered[QUESTION_FUNCLET_START], inspection->funclet_start);
     if (answered[QUESTION_IS_FUNCLET] && inspection->is_funclet)
         output_printf(out, "  %-18s %s\n", "is_funclet", inspection->is_filter_funclet ? "yes, a filter" : "yes");
-    text_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
+    write_hex(out, "unwind_info", answered[QUESTION_UNWIND_INFO], inspection->unwind_info);
     if (inspection->answered[QUESTION_JIT_TYPE])
-        text_hex(out, "unwind_info_base", true, cdacq_block_get_unwind_info_base_address(&inspection->block));
+        write_hex(out, "unwind_info_base", true, cdacq_block_get_unwind_info_base_address(&inspection->block));
     if (answered[QUESTION_DEBUG_INFO] && inspection->debug_info)
         output_printf(out, "  %-18s 0x%" PRIx64 "%s\n", "debug_info", inspection->debug_info,
                       inspection->has_flag_byte ? ", after a byte of flags" : "");

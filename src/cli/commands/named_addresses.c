@@ -108,7 +108,7 @@ static bool find_method(struct named_addresses *places, const char *name, uint64
     return *ret_count == 1 && address_in(found, offset, ret, bad);
 }
 
-static int match_module(const struct cdacq_module_info *module, void *context)
+static int match_module(const struct cdacq_mapped_file *module, void *context)
 {
     struct module_search *search = context;
     if (strcmp(module->path, search->name) != 0 && strcmp(path_basename(module->path), search->name) != 0)
@@ -123,7 +123,7 @@ static bool find_in_module(struct named_addresses *places, const char *name, uin
                            struct bad_ip *bad)
 {
     struct module_search search = {.name = name};
-    if (cdacq_target_visit_modules(places->target, match_module, &search, NULL) < 0)
+    if (cdacq_target_visit_mapped_files(places->target, match_module, &search, NULL) < 0)
         return set_problem(bad, "the mappings of the process cannot be read");
     *ret = search.base + offset;
     if (search.count == 1 && offset >= search.size)

@@ -25,7 +25,7 @@ const char *object_heap_generation(struct object_heap *heap, struct cdacq_sessio
     for (size_t i = 0; i < heap->segments.count; i++) {
         const struct cdacq_heap_segment *segment = &heap->segments.items[i];
         if (address >= segment->begin && address < segment->end)
-            return cdacq_generation_name(segment->generation);
+            return cdacq_generation_text(segment->generation);
     }
     return NULL;
 }

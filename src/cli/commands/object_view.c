@@ -50,7 +50,7 @@ static void read_reference(struct object_view *view, uint64_t address, struct sh
     ret->address = address;
     if (!address)
         return;
-    enum cdacq_status status = cdacq_session_is_object(view->session, address, &error);
+    enum cdacq_status status = cdacq_session_check_object(view->session, address, &error);
     if (status == CDACQ_OK)
         status = cdacq_session_get_object(view->session, address, &object, &error);
     if (status != CDACQ_OK) {
@@ -123,7 +123,7 @@ void object_view_value(struct object_view *view, const struct cdacq_value *value
         read_reference(view, ret->value.bits, ret);
     else
         read_text(view, &ret->value, ret);
-    if (ret->kind == SHOWN_STRUCT && !ret->value.type)
+    if (ret->kind == SHOWN_STRUCT && !ret->value.method_table)
         set_problem(view, "a struct whose type is not loaded, or cannot be found", ret);
     else if (ret->kind == SHOWN_STRUCT && view->depth >= OBJECT_DEPTH_MAX)
         set_problem(view, "too many structs within structs", ret);

@@ -51,7 +51,7 @@ static void write_text_and_flaws(struct report *report, struct json_writer *w, s
     json_bool(w, "cut", flaws & CDACQ_EXCEPTION_CUT);
     json_bool(w, "missing", flaws & CDACQ_EXCEPTION_MISSING);
     json_bool(w, "inferred", flaws & CDACQ_EXCEPTION_INFERRED);
-    json_bool(w, "unconfirmed", text->count && flaws & CDACQ_EXCEPTION_UNCONFIRMED);
+    json_bool(w, "unconfirmed", text->count && flaws & CDACQ_EXCEPTION_UNVERIFIED);
     byte_list_deinit(text);
 }
 

@@ -262,7 +262,7 @@ static void write_dead_stack(struct report *report, struct output *out)
 static void write_unconfirmed(const struct report *report, struct output *out)
 {
     uint64_t count = report->answers.unconfirmed;
-    if (!count && !(report->flaws & CDACQ_EXCEPTION_UNCONFIRMED))
+    if (!count && !(report->flaws & CDACQ_EXCEPTION_UNVERIFIED))
         return;
     output_style(out, STYLE_DOUBT);
     if (count)

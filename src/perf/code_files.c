@@ -1,5 +1,5 @@
 /*
- * mapped_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
+ * code_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
  */
 #include "src/api/listing.h"
 #include "src/lookup/opened_session.h"
@@ -40,13 +40,13 @@ static bool has_anonymous_code(struct target *target, const struct code_map *map
 }
 
 static int report(struct target *target, const struct seen_file *file,
-                  int (*visit)(const struct cdacq_mapped_file *file, void *context), void *context)
+                  int (*visit)(const struct cdacq_code_file *file, void *context), void *context)
 {
     struct mapped_file *mapped = file->mapping->file;
     bool is_deleted = mapped && mapped_file_is_deleted(mapped), is_core = target->kind == CDACQ_TARGET_CORE;
     bool is_local = mapped && (is_core || is_deleted) && mapped_file_resolve(mapped);
     const struct cdacq_local_file local = {is_local ? &mapped->content : NULL, is_local ? mapped->local_path : NULL};
-    struct cdacq_mapped_file found = {
+    struct cdacq_code_file found = {
         .size = sizeof found,
         .path = file->name,
         .local_path = local.path,
@@ -59,9 +59,9 @@ static int report(struct target *target, const struct seen_file *file,
     return visit(&found, context);
 }
 
-enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session,
-                                                   int (*visit)(const struct cdacq_mapped_file *file, void *context),
-                                                   void *context, struct cdacq_error *err)
+enum cdacq_status cdacq_session_visit_code_files(struct cdacq_session *session,
+                                                 int (*visit)(const struct cdacq_code_file *file, void *context),
+                                                 void *context, struct cdacq_error *err)
 {
     struct target *target = session->resolver.target->memory;
     struct seen_files files = {0};
@@ -92,7 +92,7 @@ enum cdacq_status cdacq_session_visit_mapped_files(struct cdacq_session *session
         if (file && file->mapping == mapping && report(target, file, visit, context))
             status = CDACQ_STOPPED;
     }
-    const struct cdacq_mapped_file anonymous = {.size = sizeof anonymous, .has_code = true};
+    const struct cdacq_code_file anonymous = {.size = sizeof anonymous, .has_code = true};
     if (status == CDACQ_OK && has_anonymous_code(target, map) && visit(&anonymous, context))
         status = CDACQ_STOPPED;
     if (is_running)
