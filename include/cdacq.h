@@ -31,6 +31,8 @@
  *    is CDACQ_ERR_ARGUMENT.
  *  - Flags are sets of the bits of an enum. A bit that the library does not know is CDACQ_ERR_ARGUMENT.
  *  - The first parameter is the handle that the function is named after. Outputs come last, then `err`.
+ *  - A callback has its `context` as the last parameter; in a struct, the context follows the callbacks.
+ *  - The text of an enum's value (cdacq_status_text and others) is a static string, never NULL.
  *  - A visitor returns 0 to continue. Any other value ends the visit with CDACQ_STOPPED. What its argument points to is
  *    valid until it returns, unless the struct says otherwise. It may use the session, unless the function says
  *    otherwise.
@@ -50,21 +52,21 @@
 #include <cdacq/async.h>
 #include <cdacq/block.h>
 #include <cdacq/error.h>
+#include <cdacq/exception.h>
 #include <cdacq/follow.h>
 #include <cdacq/heap.h>
 #include <cdacq/jitdump.h>
-#include <cdacq/perf.h>
-#include <cdacq/session.h>
-#include <cdacq/exception.h>
 #include <cdacq/last_words.h>
-#include <cdacq/object.h>
-#include <cdacq/variables.h>
 #include <cdacq/lock.h>
+#include <cdacq/object.h>
+#include <cdacq/perf.h>
 #include <cdacq/processes.h>
+#include <cdacq/session.h>
 #include <cdacq/source.h>
 #include <cdacq/stack.h>
 #include <cdacq/stress_log.h>
 #include <cdacq/target.h>
+#include <cdacq/variables.h>
 
 CDACQ_BEGIN_DECLS
 

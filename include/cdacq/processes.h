@@ -68,7 +68,7 @@ CDACQ_API enum cdacq_status cdacq_visit_thread_times(int pid,
 
 /*
  * The limit on the processor time of a process: the lowest that one of its control groups sets. Times are in
- * nanoseconds. The library sets `size` and, of a newer caller, the further fields to 0.
+ * nanoseconds. The caller sets `size`.
  */
 struct cdacq_processor_limit {
     size_t size;
@@ -80,7 +80,7 @@ struct cdacq_processor_limit {
 };
 
 /*
- * Reads the limit of a process. Set `size` before the call. Two calls show whether the group was held back between
+ * Reads the limit of a process. Two calls show whether the group was held back between
  * them. Reads /proc and the mounted control groups, of version 1 or 2, as the caller's mount namespace has them. Fails
  * with ARGUMENT, or with IO if there is no such process. Source: cgroups(7); Linux Documentation/admin-guide/
  * cgroup-v2.rst, scheduler/sched-bwc.rst.

@@ -214,13 +214,6 @@ enum cdacq_frames_flags {
 };
 
 /*
- * With CDACQ_FRAMES_ASYNC, async methods are visited where they would be if they had not been suspended. If the thread
- * runs async code, the methods that await it come before the frame of the runtime's method that resumed it. If the
- * thread waits for a task, the methods of the task that are suspended come before the frame of the method that waits.
- * `method` says where a method awaits; of its numbers, only `token` and `il_offset` are known of a state machine. The
- * chain ends where several methods await one task, and where a task completes that keeps no list of what it waits for
- * (Task.WhenAll without results). It needs a thread of cdacq_session_visit_threads.
- *
  * Calls `visit` for the frames of a thread, from the innermost to the outermost. `thread` is one that
  * cdacq_session_visit_threads passed, or a struct whose `size` and `thread` the caller set: it leads to the
  * runtime's Frames. If it is NULL, the walk uses no Frames. The walk begins with `registers`, or with those of `thread`
@@ -229,6 +222,13 @@ enum cdacq_frames_flags {
  * the outermost frame, and *err says why; the frames that were visited are valid. Fails with ARGUMENT, and with
  * CONTRACT if this build does not walk stacks of the target's architecture. Source: dotnet/runtime
  * docs/design/datacontracts/StackWalk.md.
+ *
+ * With CDACQ_FRAMES_ASYNC, async methods are visited where they would be if they had not been suspended. If the thread
+ * runs async code, the methods that await it come before the frame of the runtime's method that resumed it. If the
+ * thread waits for a task, the methods of the task that are suspended come before the frame of the method that waits.
+ * `method` says where a method awaits; of its numbers, only `token` and `il_offset` are known of a state machine. The
+ * chain ends where several methods await one task, and where a task completes that keeps no list of what it waits for
+ * (Task.WhenAll without results). It needs a thread of cdacq_session_visit_threads.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, const struct cdacq_thread *thread,
                                                        const struct cdacq_registers *registers, unsigned flags,

@@ -50,8 +50,7 @@ enum cdacq_stress_flaw {
 struct cdacq_stress_message {
     size_t size;
     uint64_t address; /* of the message, or of what cannot be read */
-    uint64_t
-        thread_id; /* of the thread that wrote it, as the operating system has it; it may have ended; 0: not known */
+    uint64_t tid;     /* the kernel's id of the thread that wrote it, which may have ended; 0: not known */
     /*
      * Nanoseconds from the start of the log. The runtime keeps 51 bits of its clock, which counts nanoseconds on Linux:
      * of a process that runs for more than 26 days, multiples of 2^51 ns are missing.

@@ -1344,7 +1344,7 @@ class StressMessage(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("address", c_uint64),
-        ("thread_id", c_uint64),
+        ("tid", c_uint64),
         ("time", c_uint64),
         ("facilities", c_uint32),
         ("argument_count", c_uint32),

@@ -65,7 +65,7 @@ def _wait(address: int) -> records.Wait:
 def _stress_message(address: int) -> records.StressMessage:
     item = _decode.copy(address, _abi.StressMessage)
     return records.StressMessage(
-        item.address, item.thread_id, item.time, item.facilities, tuple(item.arguments[:item.argument_count]),
+        item.address, item.tid, item.time, item.facilities, tuple(item.arguments[:item.argument_count]),
         _decode.text(item.format), _decode.text(item.text), _abi.StressFlaw(item.flaws), _decode.text(item.problem))
 
 

@@ -380,7 +380,7 @@ class StressLog(NamedTuple):
 class StressMessage(NamedTuple):
     """A message of the stress log, or what cannot be read of it: `struct cdacq_stress_message`."""
     address: int
-    thread_id: int
+    tid: int
     time: int
     """Nanoseconds since the start of the log."""
     facilities: int

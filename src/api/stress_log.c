@@ -344,10 +344,10 @@ static bool show(struct visit *v, const struct cdacq_stress_message *message)
     return !v->stopped;
 }
 
-static bool show_problem(struct visit *v, uint64_t thread_id, uint64_t time, uint64_t address, const char *problem)
+static bool show_problem(struct visit *v, uint64_t tid, uint64_t time, uint64_t address, const char *problem)
 {
     const struct cdacq_stress_message message = {
-        .size = sizeof message, .address = address, .thread_id = thread_id, .time = time, .problem = problem};
+        .size = sizeof message, .address = address, .tid = tid, .time = time, .problem = problem};
     return show(v, &message);
 }
 
@@ -372,7 +372,7 @@ static bool show_message(struct visit *v, const struct stress_source *source)
     struct cdacq_error error;
     struct cdacq_stress_message shown = {.size = sizeof shown,
                                          .address = message->address,
-                                         .thread_id = source->cursor.thread.id,
+                                         .tid = source->cursor.thread.id,
                                          .time = nanoseconds(v, message->time),
                                          .facilities = message->facility};
     if (!read_arguments(v, message, arguments, &error)) {

@@ -102,8 +102,8 @@ START_TEST(in_the_order_of_time)
     for (size_t i = 0; i < f.count; i++) {
         const struct cdacq_stress_message *message = &f.messages[i];
         ck_assert(!i || message->time <= message[-1].time);
-        ck_assert_uint_ge(message->thread_id, 100);
-        ck_assert_uint_lt(message->thread_id, 100 + THREADS);
+        ck_assert_uint_ge(message->tid, 100);
+        ck_assert_uint_lt(message->tid, 100 + THREADS);
         ck_assert_uint_eq(message->facilities, 0x101);
         ck_assert_uint_eq(message->argument_count, 1);
         ck_assert_uint_eq(message->flaws, 0);
@@ -223,7 +223,7 @@ START_TEST(what_cannot_be_read)
             at++;
         ck_assert_msg(strstr(f.texts[at], said[kind]) != NULL, "%s", f.texts[at]);
         if (kind == 0 || kind == 3)
-            ck_assert_uint_eq(f.messages[at].thread_id, 102);
+            ck_assert_uint_eq(f.messages[at].tid, 102);
         end(&f);
     }
 }

@@ -68,7 +68,7 @@ static void write_message_text(struct work *work, const struct cdacq_stress_mess
     struct output *out = &work->out;
     char facilities[FACILITIES_ROOM];
     output_printf(out, "%4" PRIu64 ".%09" PRIu64 " %8" PRIu64 "  ", message->time / NS_PER_SECOND,
-                  message->time % NS_PER_SECOND, message->thread_id);
+                  message->time % NS_PER_SECOND, message->tid);
     put_facilities(message->facilities, facilities);
     output_printf(out, "%-20s ", facilities);
     if (message->problem) {
@@ -118,7 +118,7 @@ static void write_message_json(struct work *work, const struct cdacq_stress_mess
     json_begin_object(w, NULL);
     json_note(w, "type", message->problem ? "problem" : "message");
     json_number(w, "time", message->time);
-    json_known_number(w, "tid", message->thread_id != 0, message->thread_id);
+    json_known_number(w, "tid", message->tid != 0, message->tid);
     write_facilities(w, message->facilities);
     json_note(w, "text", message->text);
     json_note(w, "format", message->format);
