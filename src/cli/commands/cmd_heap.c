@@ -14,6 +14,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/base/type_sums.h"
 #include "src/cli/commands/heap_export.h"
 #include "src/cli/commands/heap_growth.h"
 #include "src/cli/commands/heap_strings.h"
@@ -44,30 +45,12 @@ struct heap_options {
     const char *export; /* a file; NULL: standard output */
 };
 
-/* What a type, a generation or a heap has. */
-struct sum {
-    uint64_t count, bytes;
-};
-
-struct type_sum {
-    uint64_t method_table;
-    struct sum sum;
-    bool is_free;
-    const char *name; /* the session owns it; NULL: not known */
-};
-
-static uint64_t type_key(const struct type_sum *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(type_sums, struct type_sum, uint64_t, type_key, hash_u64, equal_u64);
 DEFINE_VECTOR(type_list, struct type_sum);
 DEFINE_VECTOR(problem_list, char *);
 
 /* What is committed, and what of it has objects. */
 struct room {
-    struct sum objects, free;
+    struct object_sum objects, free;
     uint64_t committed, segments;
 };
 
@@ -79,9 +62,8 @@ struct work {
     struct cdacq_heap_info info;
     struct heap_presence presence;
     struct room generations[CDACQ_GENERATION_COUNT], heaps[HEAP_MAX], all;
-    struct type_sums types;  /* of the chosen generation */
-    struct type_sum *recent; /* the type of the last object */
-    struct type_list list;   /* the largest first */
+    struct type_sums types; /* of the chosen generation */
+    struct type_list list;  /* the largest first */
     struct problem_list problems;
     uint64_t visited; /* objects, for the progress */
     uint64_t unnamed;
@@ -106,32 +88,19 @@ static int visit_segment(const struct cdacq_heap_segment *segment, void *context
     return 0;
 }
 
-static void add_to(struct sum *sum, uint64_t bytes)
-{
-    sum->count++;
-    sum->bytes += bytes;
-}
-
 static int visit_object(const struct cdacq_heap_object *object, void *context)
 {
     struct work *work = context;
     struct room *generation = &work->generations[object->generation];
-    add_to(object->is_free ? &generation->free : &generation->objects, object->byte_size);
+    object_sum_add(object->is_free ? &generation->free : &generation->objects,
+                   (struct object_sum){1, object->byte_size});
     heap_presence_add_object(&work->presence, object);
     if (UNLIKELY(++work->visited % STEP == 0))
         progress_step(&work->progress, work->visited);
     if (work->options->generation != ANY_GENERATION && work->options->generation != object->generation + 1u)
         return 0;
-    if (UNLIKELY(!work->recent || work->recent->method_table != object->method_table)) {
-        const struct type_sum type = {.method_table = object->method_table, .is_free = object->is_free};
-        work->recent = type_sums_insert(&work->types, type, NULL);
-        if (!work->recent) {
-            work->out_of_memory = true;
-            return 1;
-        }
-    }
-    add_to(&work->recent->sum, object->byte_size);
-    return 0;
+    work->out_of_memory = !type_sums_add(&work->types, object);
+    return work->out_of_memory;
 }
 
 static int visit_problem(const char *text, void *context)
@@ -155,44 +124,33 @@ static int by_bytes(const void *a, const void *b)
     return (left->method_table > right->method_table) - (left->method_table < right->method_table);
 }
 
-static bool is_wanted(const struct work *work, const char *name)
-{
-    const struct word_list *patterns = &work->options->types;
-    bool wanted = !patterns->count;
-    for (size_t i = 0; i < patterns->count && name; i++)
-        wanted |= name_matches(name, patterns->items[i]);
-    return wanted;
-}
-
 static void sum_up(struct work *work)
 {
     for (size_t i = 0; i < CDACQ_GENERATION_COUNT; i++) {
         const struct room *room = &work->generations[i];
-        work->all.objects.count += room->objects.count;
-        work->all.objects.bytes += room->objects.bytes;
-        work->all.free.count += room->free.count;
-        work->all.free.bytes += room->free.bytes;
+        object_sum_add(&work->all.objects, room->objects);
+        object_sum_add(&work->all.free, room->free);
     }
 }
 
 /* Lists the types that are shown, and reads their names. */
 static bool list_types(struct work *work)
 {
-    bool is_filtered = work->options->types.count;
+    const struct word_list *patterns = &work->options->types;
     size_t kept = 0;
-    if (!type_list_reserve(&work->list, work->types.count))
+    if (!type_list_reserve(&work->list, work->types.table.count))
         return false;
-    for (const struct type_sum *type = NULL; (type = type_sums_next(&work->types, type));)
+    for (const struct type_sum *type = NULL; (type = type_sum_table_next(&work->types.table, type));)
         work->list.items[work->list.count++] = *type;
     if (work->list.count)
         qsort(work->list.items, work->list.count, sizeof *work->list.items, by_bytes);
     for (size_t i = 0; i < work->list.count; i++) {
         struct type_sum *type = &work->list.items[i];
         struct cdacq_error error;
-        bool shown = work->options->common.all || is_filtered || type->is_free || kept < TYPES_SHOWN;
+        bool shown = work->options->common.all || patterns->count || type->is_free || kept < TYPES_SHOWN;
         if (shown && cdacq_session_get_type_name(work->opened->session, type->method_table, &type->name, &error) < 0)
             work->unnamed++;
-        if (shown && is_wanted(work, type->name))
+        if (shown && name_is_wanted(type->name, patterns))
             work->list.items[kept++] = *type;
     }
     work->list.count = kept;
@@ -240,10 +198,7 @@ static void write_heaps(struct work *work)
 static void write_type(struct output *out, const struct type_sum *type)
 {
     output_printf(out, "%12" PRIu64 " %14" PRIu64 "  ", type->sum.count, type->sum.bytes);
-    if (type->name)
-        output_note(out, type->name);
-    else
-        output_printf(out, "? (MethodTable 0x%" PRIx64 ")", type->method_table);
+    type_sum_write_name(out, type);
     output_literal(out, "\n");
 }
 
@@ -258,8 +213,9 @@ static void write_types(struct work *work)
             write_type(&work->out, type);
     }
     size_t shown = work->list.count - is_free;
-    size_t left_out =
-        !work->options->types.count && work->types.count > work->list.count ? work->types.count - work->list.count : 0;
+    size_t left_out = !work->options->types.count && work->types.table.count > work->list.count
+                          ? work->types.table.count - work->list.count
+                          : 0;
     if (left_out)
         output_printf(&work->out, "... %zu more type%s after these %zu (--all)\n", left_out, plural(left_out), shown);
     for (size_t i = 0; i < work->list.count; i++)
@@ -373,10 +329,7 @@ static void write_json(struct work *work)
         const struct type_sum *type = &work->list.items[i];
         struct json_writer writer = json_begin(&work->out), *w = &writer;
         json_begin_object(w, NULL);
-        json_note(w, "type", type->name);
-        json_address(w, "method_table", type->method_table);
-        json_number(w, "count", type->sum.count);
-        json_number(w, "bytes", type->sum.bytes);
+        type_sum_write_members(w, type);
         json_end_object(w);
         json_end_line(w);
     }

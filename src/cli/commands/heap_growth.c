@@ -10,6 +10,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/base/type_sums.h"
 #include "src/cli/commands/name_pattern.h"
 #include "util/base.h"
 #include "util/hash_table.h"
@@ -20,27 +21,10 @@ enum {
     STEP = 1024 * 1024, /* objects between two steps of the progress */
 };
 
-struct sum {
-    uint64_t count, bytes;
-};
-
-/* A type of the heap that is being read. */
-struct table_sum {
-    uint64_t method_table;
-    struct sum sum;
-};
-
-static uint64_t table_key(const struct table_sum *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(table_sums, struct table_sum, uint64_t, table_key, hash_u64, equal_u64);
-
 /* A type of both heaps. */
 struct growth {
     char *name;
-    struct sum of[2];
+    struct object_sum of[2];
 };
 
 static const char *growth_key(const struct growth *type)
@@ -56,12 +40,11 @@ struct work {
     const struct heap_growth_options *options;
     unsigned number; /* of the target that is being read */
     struct heap_presence presence;
-    struct table_sums tables;
-    struct table_sum *recent;
+    struct type_sums tables;
     struct growths types;
     struct growth_list list; /* what has grown most first */
     struct progress progress;
-    struct sum all[2];
+    struct object_sum all[2];
     uint64_t visited, unnamed[2], problems[2];
     bool was_read[2], under_way[2], out_of_memory;
 };
@@ -81,28 +64,11 @@ static int visit_object(const struct cdacq_heap_object *object, void *context)
         progress_step(&work->progress, work->visited);
     if (work->options->generation >= 0 && (int)object->generation != work->options->generation)
         return 0;
-    if (UNLIKELY(!work->recent || work->recent->method_table != object->method_table)) {
-        work->recent = table_sums_insert(&work->tables, (struct table_sum){.method_table = object->method_table}, NULL);
-        if (!work->recent) {
-            work->out_of_memory = true;
-            return 1;
-        }
-    }
-    work->recent->sum.count++;
-    work->recent->sum.bytes += object->byte_size;
-    return 0;
+    work->out_of_memory = !type_sums_add(&work->tables, object);
+    return work->out_of_memory;
 }
 
-static bool is_wanted(const struct work *work, const char *name)
-{
-    const struct word_list *patterns = work->options->types;
-    bool wanted = !patterns->count;
-    for (size_t i = 0; i < patterns->count; i++)
-        wanted |= name_matches(name, patterns->items[i]);
-    return wanted;
-}
-
-static bool add_type(struct work *work, const char *name, const struct sum *sum)
+static bool add_type(struct work *work, const char *name, struct object_sum sum)
 {
     bool added;
     struct growth type = {.name = strdup(name)};
@@ -111,11 +77,8 @@ static bool add_type(struct work *work, const char *name, const struct sum *sum)
         free(type.name);
     if (!kept)
         return false;
-    struct sum *sums[] = {&kept->of[work->number], &work->all[work->number]};
-    for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
-        sums[i]->count += sum->count;
-        sums[i]->bytes += sum->bytes;
-    }
+    object_sum_add(&kept->of[work->number], sum);
+    object_sum_add(&work->all[work->number], sum);
     return true;
 }
 
@@ -123,11 +86,11 @@ static bool add_type(struct work *work, const char *name, const struct sum *sum)
 static bool add_types(struct work *work, struct cdacq_session *session)
 {
     struct cdacq_error error;
-    for (const struct table_sum *table = NULL; (table = table_sums_next(&work->tables, table));) {
+    for (const struct type_sum *table = NULL; (table = type_sum_table_next(&work->tables.table, table));) {
         const char *name;
         if (cdacq_session_get_type_name(session, table->method_table, &name, &error) < 0)
             work->unnamed[work->number]++;
-        else if (is_wanted(work, name) && !add_type(work, name, &table->sum))
+        else if (name_is_wanted(name, work->options->types) && !add_type(work, name, table->sum))
             return false;
     }
     return true;
@@ -140,7 +103,6 @@ static int read_heap(const void *given, const struct opened_target *opened)
     const struct cdacq_heap_visitor visitor = {
         .size = sizeof visitor, .segment = visit_segment, .object = visit_object, .context = work};
     struct cdacq_error error;
-    work->recent = NULL;
     work->presence = (struct heap_presence){0};
     progress_begin(&work->progress, "objects", -1);
     enum cdacq_status status = cdacq_session_visit_heap(opened->session, &visitor, &info, &error);
@@ -148,7 +110,7 @@ static int read_heap(const void *given, const struct opened_target *opened)
     bool is_read = status == CDACQ_OK && !is_absent && add_types(work, opened->session);
     progress_end(&work->progress);
     target_let_go(opened->target);
-    table_sums_deinit(&work->tables);
+    type_sums_deinit(&work->tables);
     work->problems[work->number] = info.problem_count;
     work->under_way[work->number] = info.is_under_way;
     work->was_read[work->number] = is_read;
@@ -224,7 +186,7 @@ static void write_text(const struct work *work, struct output *out)
         output_printf(out, "... %zu more (--all)\n", work->list.count - shown);
 }
 
-static void write_sums(struct json_writer *w, const struct sum of[2])
+static void write_sums(struct json_writer *w, const struct object_sum of[2])
 {
     json_number(w, "count_before", of[0].count);
     json_number(w, "count", of[1].count);

@@ -27,3 +27,11 @@ bool name_matches(const char *name, const char *pattern)
     size_t length = strlen(name), bare = strcspn(name, "(");
     return matches(name, length, pattern) || (bare < length && matches(name, bare, pattern));
 }
+
+bool name_is_wanted(const char *name, const struct word_list *patterns)
+{
+    bool wanted = !patterns->count;
+    for (size_t i = 0; i < patterns->count && name; i++)
+        wanted |= name_matches(name, patterns->items[i]);
+    return wanted;
+}

@@ -14,6 +14,7 @@
 #include "src/cli/base/console.h"
 #include "src/cli/base/next_steps.h"
 #include "src/cli/base/stack_writer.h"
+#include "src/cli/base/type_sums.h"
 #include "util/vector.h"
 
 /* Why the process ended. */
@@ -55,17 +56,12 @@ struct report_place {
 
 enum { REPORT_HEAP_TYPES = 3 };
 
-struct report_heap_type {
-    const char *name; /* NULL: not known */
-    uint64_t method_table, count, bytes;
-};
-
 /*
  * The GC heap of a process that died of an OutOfMemoryException. Without objects: it is not known, or no such process.
  */
 struct report_heap {
     uint64_t objects, bytes, free_bytes, committed;
-    struct report_heap_type types[REPORT_HEAP_TYPES]; /* the largest */
+    struct type_sum types[REPORT_HEAP_TYPES]; /* the largest */
     unsigned type_count;
     bool is_partial; /* a part of it cannot be read */
 };

@@ -11,23 +11,10 @@
 #include "util/base.h"
 #include "util/hash_table.h"
 
-struct type_sum {
-    uint64_t method_table, count, bytes;
-};
-
-static uint64_t type_key(const struct type_sum *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(type_sums, struct type_sum, uint64_t, type_key, hash_u64, equal_u64);
-
 struct survey {
     struct type_sums types;
-    struct type_sum *recent;
     struct report_heap *heap;
     struct heap_presence presence;
-    bool out_of_memory;
 };
 
 static bool died_of_it(const struct report *report)
@@ -47,17 +34,9 @@ static int add_object(const struct cdacq_heap_object *object, void *context)
         survey->heap->free_bytes += object->byte_size;
         return 0;
     }
-    if (!survey->recent || survey->recent->method_table != object->method_table)
-        survey->recent =
-            type_sums_insert(&survey->types, (struct type_sum){.method_table = object->method_table}, NULL);
-    survey->out_of_memory = !survey->recent;
-    if (survey->out_of_memory)
-        return 1;
-    survey->recent->count++;
-    survey->recent->bytes += object->byte_size;
     survey->heap->objects++;
     survey->heap->bytes += object->byte_size;
-    return 0;
+    return !type_sums_add(&survey->types, object);
 }
 
 static int add_segment(const struct cdacq_heap_segment *segment, void *context)
@@ -69,10 +48,10 @@ static int add_segment(const struct cdacq_heap_segment *segment, void *context)
 }
 
 /* Keeps a type if it is among the largest. */
-static void consider(struct report_heap *heap, const struct report_heap_type *type)
+static void consider(struct report_heap *heap, const struct type_sum *type)
 {
     unsigned at = heap->type_count;
-    while (at && heap->types[at - 1].bytes < type->bytes)
+    while (at && heap->types[at - 1].sum.bytes < type->sum.bytes)
         at--;
     if (at == REPORT_HEAP_TYPES)
         return;
@@ -84,9 +63,8 @@ static void consider(struct report_heap *heap, const struct report_heap_type *ty
 
 static void find_largest(const struct report *report, const struct type_sums *types, struct report_heap *heap)
 {
-    for (const struct type_sum *sum = NULL; (sum = type_sums_next(types, sum));)
-        consider(heap, &(struct report_heap_type){
-                           .method_table = sum->method_table, .count = sum->count, .bytes = sum->bytes});
+    for (const struct type_sum *type = NULL; (type = type_sum_table_next(&types->table, type));)
+        consider(heap, type);
     for (unsigned i = 0; i < heap->type_count; i++) /* else its name is not known */
         (void)cdacq_session_get_type_name(report->session, heap->types[i].method_table, &heap->types[i].name, NULL);
 }
@@ -120,12 +98,9 @@ void report_write_heap_text(const struct report *report, struct output *out)
                   heap->bytes, heap->objects, heap->free_bytes, heap->committed,
                   heap->is_partial ? "; a part cannot be read" : "");
     for (unsigned i = 0; i < heap->type_count; i++) {
-        const struct report_heap_type *type = &heap->types[i];
-        output_printf(out, "%14" PRIu64 " bytes in %" PRIu64 " of ", type->bytes, type->count);
-        if (type->name)
-            output_note(out, type->name);
-        else
-            output_printf(out, "? (MethodTable 0x%" PRIx64 ")", type->method_table);
+        const struct type_sum *type = &heap->types[i];
+        output_printf(out, "%14" PRIu64 " bytes in %" PRIu64 " of ", type->sum.bytes, type->sum.count);
+        type_sum_write_name(out, type);
         output_literal(out, "\n");
     }
 }
@@ -146,10 +121,7 @@ void report_write_heap_json(const struct report *report, struct json_writer *w)
     json_begin_array(w, "types");
     for (unsigned i = 0; i < heap->type_count; i++) {
         json_begin_object(w, NULL);
-        json_note(w, "type", heap->types[i].name);
-        json_address(w, "method_table", heap->types[i].method_table);
-        json_number(w, "count", heap->types[i].count);
-        json_number(w, "bytes", heap->types[i].bytes);
+        type_sum_write_members(w, &heap->types[i]);
         json_end_object(w);
     }
     json_end_array(w);

@@ -1,0 +1,62 @@
+/*
+ * type_sums.h: how many objects of the heap each type has, and what they take. A zeroed struct is empty.
+ */
+#ifndef CDACQ_CLI_BASE_TYPE_SUMS_H
+#define CDACQ_CLI_BASE_TYPE_SUMS_H
+
+#include "cdacq.h"
+#include "src/cli/base/json_writer.h"
+#include "util/base.h"
+#include "util/hash_table.h"
+
+struct object_sum {
+    uint64_t count, bytes;
+};
+
+struct type_sum {
+    uint64_t method_table;
+    struct object_sum sum;
+    bool is_free;
+    const char *name; /* the session owns it; NULL: not asked, or not known */
+};
+
+static inline uint64_t type_sum_key(const struct type_sum *type)
+{
+    return type->method_table;
+}
+
+DEFINE_HASH_TABLE(type_sum_table, struct type_sum, uint64_t, type_sum_key, hash_u64, equal_u64);
+
+struct type_sums {
+    struct type_sum_table table;
+    struct type_sum *recent; /* the type of the last object */
+};
+
+static inline void object_sum_add(struct object_sum *sum, struct object_sum more)
+{
+    sum->count += more.count;
+    sum->bytes += more.bytes;
+}
+
+/* False: out of memory. */
+static inline bool type_sums_add(struct type_sums *types, const struct cdacq_heap_object *object)
+{
+    const struct type_sum type = {.method_table = object->method_table, .is_free = object->is_free};
+    if (UNLIKELY(!types->recent || types->recent->method_table != object->method_table))
+        types->recent = type_sum_table_insert(&types->table, type, NULL);
+    if (types->recent)
+        object_sum_add(&types->recent->sum, (struct object_sum){1, object->byte_size});
+    return types->recent;
+}
+
+/* The name in text, and in JSON all of it as members. */
+void type_sum_write_name(struct output *out, const struct type_sum *type);
+void type_sum_write_members(struct json_writer *w, const struct type_sum *type);
+
+static inline void type_sums_deinit(struct type_sums *types)
+{
+    type_sum_table_deinit(&types->table);
+    types->recent = NULL;
+}
+
+#endif
