@@ -9,12 +9,12 @@ void gc_problem(struct gc_problems *problems, const char *format, ...)
 {
     char text[CDACQ_ERROR_MESSAGE_SIZE + 128];
     va_list arguments;
-    if (++problems->count > GC_PROBLEM_MAX)
+    if (++problems->count > GC_PROBLEM_MAX || !problems->tell || *problems->stopped)
         return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    problems->tell(problems->context, text);
+    *problems->stopped = problems->tell(text, problems->context) != 0;
 }
 
 bool gc_problem_of_reader(struct gc_problems *problems, struct reader *reader, const char *prefix)

@@ -9,8 +9,9 @@
 enum { GC_PROBLEM_MAX = 1000 };
 
 struct gc_problems {
-    void (*tell)(void *context, const char *text);
+    int (*tell)(const char *text, void *context); /* NULL: they are only counted; non-zero: the visit is to end */
     void *context;
+    bool *stopped; /* the visit is to end: nothing more is told */
     uint64_t count;
 };
 

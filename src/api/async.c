@@ -143,13 +143,6 @@ struct visit {
     bool stopped;
 };
 
-static void tell_problem(void *context, const char *text)
-{
-    struct visit *visit = context;
-    if (visit->visitor.problem && !visit->stopped)
-        visit->stopped = visit->visitor.problem(text, visit->visitor.context) != 0;
-}
-
 static bool out_of_memory(struct visit *visit)
 {
     return reader_fail(&visit->session->resolver.reader, CDACQ_ERR_NOMEM, 0, "async operations");
@@ -410,9 +403,7 @@ static void tell_failures(struct visit *visit)
 static int64_t target_time(const struct cdacq_session *session)
 {
     struct timespec now;
-    struct cdacq_target_info info = {.size = sizeof info};
-    if (cdacq_target_get_info(session->resolver.target, &info, NULL) < 0 || info.kind != CDACQ_TARGET_PROCESS ||
-        clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+    if (session->resolver.target->memory->kind != CDACQ_TARGET_PROCESS || clock_gettime(CLOCK_MONOTONIC, &now) != 0)
         return 0;
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
@@ -444,7 +435,7 @@ static enum cdacq_status check(struct cdacq_session *session, const struct cdacq
         status = sized_check(visitor, "struct cdacq_async_visitor", err);
     if (status == CDACQ_OK && session->resolver.modules.aot)
         return error_set(err, CDACQ_ERR_CONTRACT, 0, "async operations of NativeAOT programs are not found");
-    return status == CDACQ_OK ? heap_check_contract(session, err) : status;
+    return status;
 }
 
 enum cdacq_status cdacq_session_visit_async(struct cdacq_session *session, const struct cdacq_async_visitor *visitor,
@@ -454,28 +445,21 @@ enum cdacq_status cdacq_session_visit_async(struct cdacq_session *session, const
     enum cdacq_status status = check(session, visitor, ret, err);
     if (status < 0)
         return status;
-    struct reader *reader = &session->resolver.reader;
-    struct visit *visit = calloc(1, sizeof *visit);
+    CLEANUP_FREE struct visit *visit = calloc(1, sizeof *visit);
     if (!visit)
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    status = heap_begin(session, &gc, err);
+    if (status < 0)
+        return status;
     visit->session = session;
-    visit->problems = (struct gc_problems){.tell = tell_problem, .context = visit};
-    visit->info.size = sizeof visit->info;
     memcpy(&visit->visitor, visitor, MIN(visitor->size, sizeof visit->visitor));
-    resolver_begin(&session->resolver);
-    reader_begin(reader, FUEL_HEAP);
-    if (!gc_read(reader, &gc)) {
-        free(visit);
-        return reader_status(reader, err);
-    }
-    epoch_pin(&session->resolver.epoch);
+    visit->problems = (struct gc_problems){
+        .tell = visit->visitor.problem, .context = visit->visitor.context, .stopped = &visit->stopped};
+    visit->info.size = sizeof visit->info;
     async_operations_init(&visit->operations, &session->resolver, &visit->problems);
     visit_gc(visit, &gc);
-    epoch_unpin(&session->resolver.epoch);
-    gc_deinit(&gc);
+    status = heap_end(session, &gc, visit->stopped, err);
     visit->info.problem_count = visit->problems.count;
-    bool stopped = visit->stopped;
-    status = stopped ? CDACQ_STOPPED : reader_failed(reader) ? reader_status(reader, err) : CDACQ_OK;
     if (ret && status >= 0)
         sized_copy(ret, &visit->info, sizeof visit->info);
     async_reasons_deinit(&visit->reasons);
@@ -484,6 +468,5 @@ enum cdacq_status cdacq_session_visit_async(struct cdacq_session *session, const
     spots_deinit(&visit->by_code);
     spots_deinit(&visit->by_line);
     failures_deinit(&visit->failures);
-    free(visit);
     return status;
 }

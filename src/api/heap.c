@@ -17,13 +17,6 @@ struct visit {
     bool stopped;
 };
 
-static void tell_problem(void *context, const char *text)
-{
-    struct visit *visit = context;
-    if (visit->visitor.problem && !visit->stopped)
-        visit->stopped = visit->visitor.problem(text, visit->visitor.context) != 0;
-}
-
 static bool tell_reference(void *context, uint64_t offset, uint64_t target)
 {
     struct visit *visit = context;
@@ -92,18 +85,38 @@ static void visit_gc(struct reader *reader, const struct gc *gc, struct visit *v
     gc_segments_deinit(&segments);
 }
 
-enum cdacq_status heap_check_contract(struct cdacq_session *session, struct cdacq_error *err)
+static enum cdacq_status check_contract(const struct cdacq_target *target, struct cdacq_error *err)
 {
-    const struct cdacq_target *target = session->resolver.target;
-    if (target->layout.usable >> LAYOUT_GC & 1)
-        return CDACQ_OK;
     const struct descriptor_item *item = descriptor_find(&target->descriptor, CDACQ_ITEM_CONTRACT, "", "GC");
     char version[32];
+    if (target->layout.usable >> LAYOUT_GC & 1)
+        return CDACQ_OK;
     if (item)
         return error_set(err, CDACQ_ERR_CONTRACT, 0, "the runtime publishes GC %s, which this build does not read",
                          error_printable(version, sizeof version, item->text));
     return error_set(err, CDACQ_ERR_CONTRACT, 0,
                      "the runtime publishes no GC contract that can be read, and this build has no supplement for it");
+}
+
+enum cdacq_status heap_begin(struct cdacq_session *session, struct gc *ret, struct cdacq_error *err)
+{
+    struct reader *reader = &session->resolver.reader;
+    enum cdacq_status status = check_contract(session->resolver.target, err);
+    if (status < 0)
+        return status;
+    resolver_begin(&session->resolver);
+    reader_begin(reader, FUEL_HEAP);
+    if (!gc_read(reader, ret))
+        return reader_status(reader, err);
+    epoch_pin(&session->resolver.epoch);
+    return CDACQ_OK;
+}
+
+enum cdacq_status heap_end(struct cdacq_session *session, struct gc *gc, bool stopped, struct cdacq_error *err)
+{
+    epoch_unpin(&session->resolver.epoch);
+    gc_deinit(gc);
+    return stopped ? CDACQ_STOPPED : reader_status(&session->resolver.reader, err);
 }
 
 enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const struct cdacq_heap_visitor *visitor,
@@ -117,31 +130,23 @@ enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const 
     if (status == CDACQ_OK)
         status = sized_check(visitor, "struct cdacq_heap_visitor", err);
     if (status == CDACQ_OK)
-        status = heap_check_contract(session, err);
+        status = heap_begin(session, &gc, err);
     if (status < 0)
         return status;
-    struct reader *reader = &session->resolver.reader;
-    struct visit visit = {.problems.tell = tell_problem};
+    struct visit visit = {.problems.stopped = &visit.stopped};
     memcpy(&visit.visitor, visitor, MIN(visitor->size, sizeof visit.visitor));
-    visit.problems.context = &visit;
-    resolver_begin(&session->resolver);
-    reader_begin(reader, FUEL_HEAP);
-    if (!gc_read(reader, &gc))
-        return reader_status(reader, err);
+    visit.problems.tell = visit.visitor.problem;
+    visit.problems.context = visit.visitor.context;
     info.is_server = gc.is_server;
     info.has_regions = gc.has_regions;
     info.is_under_way = gc.is_under_way;
     info.heap_count = (uint32_t)gc.heaps.count;
-    epoch_pin(&session->resolver.epoch); /* what the callbacks do is part of this epoch */
-    visit_gc(reader, &gc, &visit);
-    epoch_unpin(&session->resolver.epoch);
-    gc_deinit(&gc);
+    visit_gc(&session->resolver.reader, &gc, &visit);
+    status = heap_end(session, &gc, visit.stopped, err);
     info.problem_count = visit.problems.count;
-    if (!visit.stopped && reader_failed(reader))
-        return reader_status(reader, err);
-    if (ret)
+    if (ret && status >= 0)
         sized_copy(ret, &info, sizeof info);
-    return visit.stopped ? CDACQ_STOPPED : CDACQ_OK;
+    return status;
 }
 
 enum cdacq_status cdacq_session_get_type_name(struct cdacq_session *session, uint64_t method_table, const char **ret,

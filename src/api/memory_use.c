@@ -235,6 +235,8 @@ static enum cdacq_status survey_target(struct survey *survey, struct cdacq_error
 enum cdacq_status cdacq_session_get_memory_use(struct cdacq_session *session, struct cdacq_memory_use *ret,
                                                struct cdacq_error *err)
 {
+    if (!session)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
     enum cdacq_status status = sized_check(ret, "struct cdacq_memory_use", err);
     struct survey survey = {.session = session, .target = session->resolver.target->memory};
     bool is_process = survey.target->kind == CDACQ_TARGET_PROCESS;

@@ -43,13 +43,6 @@ const char *cdacq_root_kind_text(enum cdacq_root_kind kind)
     return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
 }
 
-static void tell_problem(void *context, const char *text)
-{
-    struct visit *visit = context;
-    if (visit->visitor.problem && !visit->stopped)
-        visit->stopped = visit->visitor.problem(text, visit->visitor.context) != 0;
-}
-
 /* False: the visit ends. */
 static bool tell(struct visit *visit, struct cdacq_heap_root root)
 {
@@ -95,7 +88,7 @@ static bool note_type(void *context, const struct gc_segment *segment, const str
 /* Finds types by the heap, and by images of compiled code, where the runtime does not describe its assemblies. */
 static void find_types(struct visit *visit, struct reader *reader)
 {
-    struct gc_problems ignored = {.tell = tell_problem, .context = visit, .count = GC_PROBLEM_MAX};
+    struct gc_problems ignored = {0};
     const struct gc_visitor visitor = {.object = note_type, .context = visit};
     struct gc_holes holes = {0};
     struct range_section_list sections = {0};
@@ -301,30 +294,23 @@ enum cdacq_status cdacq_session_visit_roots(struct cdacq_session *session, const
     if (!session || !visitor)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no visitor" : "no session");
     enum cdacq_status status = sized_check(visitor, "struct cdacq_roots_visitor", err);
-    if (status == CDACQ_OK)
-        status = heap_check_contract(session, err);
     if (status < 0)
         return status;
-    struct reader *reader = &session->resolver.reader;
-    struct visit visit = {.session = session, .problems.tell = tell_problem};
+    struct visit visit = {.session = session, .problems.stopped = &visit.stopped};
     memcpy(&visit.visitor, visitor, MIN(visitor->size, sizeof visit.visitor));
-    visit.problems.context = &visit;
-    resolver_begin(&session->resolver);
-    reader_begin(reader, FUEL_HEAP);
-    if (!gc_read(reader, &visit.gc))
-        return reader_status(reader, err);
-    epoch_pin(&session->resolver.epoch);
-    struct gc_problems ignored = {.tell = tell_problem, .context = &visit, .count = GC_PROBLEM_MAX};
-    if (gc_segments_read(reader, &visit.gc, &ignored, &visit.segments))
+    visit.problems.tell = visit.visitor.problem;
+    visit.problems.context = visit.visitor.context;
+    status = heap_begin(session, &visit.gc, err);
+    if (status < 0)
+        return status;
+    struct gc_problems ignored = {0};
+    if (gc_segments_read(&session->resolver.reader, &visit.gc, &ignored, &visit.segments))
         visit_all(&visit);
-    epoch_unpin(&session->resolver.epoch);
+    status = heap_end(session, &visit.gc, visit.stopped, err);
     thread_list_deinit(&visit.threads);
     gc_slots_deinit(&visit.slots);
     gc_segments_deinit(&visit.segments);
-    gc_deinit(&visit.gc);
-    if (!visit.stopped && reader_failed(reader))
-        return reader_status(reader, err);
-    return visit.stopped ? CDACQ_STOPPED : CDACQ_OK;
+    return status;
 }
 
 enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, uint64_t type, uint32_t token,

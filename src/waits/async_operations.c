@@ -77,17 +77,12 @@ static bool take_object(void *context, const struct gc_segment *segment, const s
 }
 
 /* The second walk meets the problems of the first. */
-static void ignore_problem(void *context, const char *text)
-{
-    (void)context, (void)text;
-}
-
 /* Walks the heap twice: a type is read only when no block of the heap is in use. */
 static bool read_heap(struct async_operations *operations, const struct gc_segments *segments,
                       const struct gc_holes *holes)
 {
     struct reader *reader = &operations->resolver->reader;
-    struct gc_problems quiet = {.tell = ignore_problem};
+    struct gc_problems quiet = {0};
     bool any = false;
     if (!gc_walk(reader, segments, holes, operations->problems, &(struct gc_visitor){take_type, operations}))
         return operations->no_memory ? out_of_memory(operations) : false;

@@ -26,10 +26,11 @@ static struct gc_mock_options kind(int number)
     return (struct gc_mock_options){.is_server = number & 1, .has_segments = number & 2, .is_published = number & 4};
 }
 
-static void tell(void *context, const char *text)
+static int tell(const char *text, void *context)
 {
     (void)context;
     snprintf(found.last, sizeof found.last, "%s", text);
+    return 0;
 }
 
 static bool take_handle(void *context, const struct gc_handle *handle)
@@ -42,7 +43,8 @@ static bool take_handle(void *context, const struct gc_handle *handle)
 
 static bool walk_handles(void)
 {
-    struct gc_problems problems = {.tell = tell};
+    bool stopped = false;
+    struct gc_problems problems = {.tell = tell, .stopped = &stopped};
     struct gc gc;
     size_t most = found.most;
     memset(&found, 0, sizeof found);
@@ -131,7 +133,8 @@ static bool take_finalizable(void *context, uint64_t slot, uint64_t object, bool
 
 static bool walk_queues(void)
 {
-    struct gc_problems problems = {.tell = tell};
+    bool stopped = false;
+    struct gc_problems problems = {.tell = tell, .stopped = &stopped};
     struct gc gc;
     size_t most = found.most;
     memset(&found, 0, sizeof found);

@@ -25,10 +25,11 @@ static struct gc_mock_options kind(int number)
     return (struct gc_mock_options){.is_server = number & 1, .has_segments = number & 2, .is_published = number & 4};
 }
 
-static void tell(void *context, const char *text)
+static int tell(const char *text, void *context)
 {
     (void)context;
     snprintf(found.last, sizeof found.last, "%s", text);
+    return 0;
 }
 
 static bool count_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
@@ -43,7 +44,8 @@ static bool count_object(void *context, const struct gc_segment *segment, const 
 
 static void walk(void)
 {
-    struct gc_problems problems = {.tell = tell};
+    bool stopped = false;
+    struct gc_problems problems = {.tell = tell, .stopped = &stopped};
     struct gc_segments segments = {0};
     struct gc_holes holes = {0};
     uint64_t most = found.most;

@@ -17,11 +17,12 @@ enum { WORD = 5, WORDS_MAX = 64 };
 
 static struct gc_mock mock;
 
-static void ignore(void *context, const char *text)
+static int ignore(const char *text, void *context)
 {
     (void)context;
     if (!text[0])
         abort();
+    return 0;
 }
 
 static bool check_handle(void *context, const struct gc_handle *handle)
@@ -89,7 +90,8 @@ static void add_references(uint64_t table, uint64_t count, uint64_t offset, uint
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct gc_problems problems = {.tell = ignore};
+    bool stopped = false;
+    struct gc_problems problems = {.tell = ignore, .stopped = &stopped};
     struct gc_references references = {0};
     struct gc_segments segments = {0};
     struct gc_holes holes = {0};

@@ -14,11 +14,12 @@ struct seen {
     uint64_t end; /* of the last object */
 };
 
-static void ignore(void *context, const char *text)
+static int ignore(const char *text, void *context)
 {
     (void)context;
     if (!text[0])
         abort();
+    return 0;
 }
 
 static bool check_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
@@ -54,7 +55,8 @@ static void overwrite(struct gc_mock *mock, const uint8_t *word)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct gc_mock mock;
-    struct gc_problems problems = {.tell = ignore};
+    bool stopped = false;
+    struct gc_problems problems = {.tell = ignore, .stopped = &stopped};
     struct gc_segments segments = {0};
     struct gc_holes holes = {0};
     struct seen seen = {0};
