@@ -99,9 +99,19 @@ void text_escape(struct text *text, const void *data, size_t length)
     }
 }
 
+static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+
+void text_rounded_bytes(char *ret, size_t size, uint64_t bytes)
+{
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
+        value /= 1024;
+    snprintf(ret, size, unit ? "%.1f %s" : "%.0f %s", value, unit ? units[unit] : "B");
+}
+
 void text_bytes(char *ret, size_t size, uint64_t bytes)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
     for (; unit + 1 < ARRAY_SIZE(units) && bytes >= 1024 && bytes % 1024 == 0; unit++)
         bytes /= 1024;

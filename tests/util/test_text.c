@@ -267,6 +267,20 @@ START_TEST(numbers_of_bytes)
 }
 END_TEST
 
+START_TEST(rounded_numbers_of_bytes)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {{0, "0 B"}, {1023, "1023 B"}, {1024, "1.0 KiB"}, {8700000, "8.3 MiB"}, {UINT64_MAX, "16777216.0 TiB"}};
+    char written[32];
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        text_rounded_bytes(written, sizeof written, cases[i].bytes);
+        ck_assert_str_eq(written, cases[i].text);
+    }
+}
+END_TEST
+
 START_TEST(equals)
 {
     ck_assert(text_equals(&text, ""));
@@ -298,6 +312,7 @@ static Suite *suite(void)
         what_rearranges_a_line_is_escaped,
         bytes_as_digits,
         numbers_of_bytes,
+        rounded_numbers_of_bytes,
         equals,
     };
     Suite *s = suite_create("text");

@@ -163,12 +163,7 @@ enum { SIZE_ROOM = 32 };
 
 static const char *form_size(uint64_t size, char room[static SIZE_ROOM])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)size;
-    size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
-        value /= 1024;
-    snprintf(room, SIZE_ROOM, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    text_rounded_bytes(room, SIZE_ROOM, size);
     return room;
 }
 

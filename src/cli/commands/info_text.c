@@ -21,13 +21,8 @@ struct work {
 
 static void print_size(struct output *out, const char *format, uint64_t size)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)size;
-    size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
-        value /= 1024;
     char text[32];
-    snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    text_rounded_bytes(text, sizeof text, size);
     output_printf(out, format, text);
 }
 
