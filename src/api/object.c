@@ -2,7 +2,6 @@
 #include "contracts/objects/collection.h"
 #include "contracts/objects/string.h"
 #include "contracts/type_system/field_type.h"
-#include "contracts/type_system/method_name.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 #include "formats/names/spelling.h"
@@ -339,9 +338,7 @@ static bool delegate_field(struct module_cache *modules, uint64_t object, const 
 
 static const char *name_of_desc(struct resolver *resolver, uint64_t method_desc)
 {
-    const struct method_namer namer = {.cache = &resolver->modules,
-                                       .spelling = resolver_spelling(resolver),
-                                       .runtime_types = resolver->target->runtime_types};
+    const struct method_namer namer = resolver_namer(resolver, NULL);
     struct method_name name = {0};
     method_name_of_desc(&namer, method_desc, &name);
     const char *kept = name.text.length ? resolver_intern(resolver, name.text.data, name.text.length) : NULL;

@@ -4,7 +4,6 @@
 
 #include "contracts/stress_log/message_text.h"
 #include "contracts/stress_log/stress_log.h"
-#include "contracts/type_system/method_name.h"
 #include "contracts/type_system/type_handle.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/records.h"
@@ -143,9 +142,7 @@ static void put_type(struct visit *v, uint64_t address)
 
 static void put_method(struct visit *v, uint64_t address)
 {
-    const struct method_namer namer = {.cache = &v->session->resolver.modules,
-                                       .spelling = resolver_spelling(&v->session->resolver),
-                                       .runtime_types = v->session->resolver.target->runtime_types};
+    const struct method_namer namer = resolver_namer(&v->session->resolver, NULL);
     struct method_name name = {0};
     method_name_of_desc(&namer, address, &name);
     if (name.text.length && !name.text.broken)

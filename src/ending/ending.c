@@ -11,9 +11,9 @@
 #include "contracts/thread.h"
 #include "contracts/type_system/core_type.h"
 #include "contracts/type_system/method_desc.h"
-#include "contracts/type_system/method_name.h"
 #include "formats/core_notes.h"
 #include "formats/metadata_members.h"
+#include "src/lookup/records.h"
 #include "util/sized.h"
 
 enum {
@@ -41,11 +41,9 @@ const struct metadata *ending_core_library(struct cdacq_session *session)
 bool ending_form_name(struct cdacq_session *session, const struct metadata *core, uint64_t method_desc,
                       struct text *ret)
 {
-    const struct method_namer namer = {.cache = &session->resolver.modules,
-                                       .spelling = &name_spelling_fatal,
-                                       .core = core,
-                                       .runtime_types = session->resolver.target->runtime_types};
+    struct method_namer namer = resolver_namer(&session->resolver, &name_spelling_fatal);
     struct method_name name = {0};
+    namer.core = core;
     reader_begin(&session->resolver.reader, FUEL_INDEX);
     if (namer.runtime_types && method_desc)
         method_name_of_desc(&namer, method_desc, &name);

@@ -4,7 +4,6 @@
 #include "contracts/execution_manager/block_function.h"
 #include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_desc.h"
-#include "contracts/type_system/method_name.h"
 #include "target/core.h"
 #include "util/binary_search.h"
 
@@ -109,9 +108,11 @@ static const struct name_spelling *const spellings[] = {
     [CDACQ_NAMES_SOURCE] = &name_spelling_source,
 };
 
-const struct name_spelling *resolver_spelling(const struct resolver *resolver)
+struct method_namer resolver_namer(struct resolver *resolver, const struct name_spelling *spelling)
 {
-    return spellings[resolver->names];
+    return (struct method_namer){.cache = &resolver->modules,
+                                 .spelling = spelling ? spelling : spellings[resolver->names],
+                                 .runtime_types = resolver->target->runtime_types};
 }
 
 /* The linker's symbol in place of a name that NativeAOT code has not; the answer's `error` says why. */
@@ -132,9 +133,7 @@ static void name_by_symbol(struct resolver *resolver, struct method_record *reco
 static void name_record(struct resolver *resolver, const struct code_block *block, struct method_record *record)
 {
     struct method_name name = {0};
-    struct method_namer namer = {.cache = &resolver->modules,
-                                 .spelling = resolver_spelling(resolver),
-                                 .runtime_types = resolver->target->runtime_types};
+    struct method_namer namer = resolver_namer(resolver, NULL);
     method_name_form(&namer, block, &name);
     resolver_set_name(resolver, &record->method, &name);
     record->module = name.module;

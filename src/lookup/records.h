@@ -5,13 +5,11 @@
 #ifndef CDACQ_LOOKUP_RECORDS_H
 #define CDACQ_LOOKUP_RECORDS_H
 
+#include "contracts/type_system/method_name.h"
 #include "src/lookup/resolver.h"
 
-struct method_name;
-struct name_spelling;
-
-/* The spelling of names in answers. */
-const struct name_spelling *resolver_spelling(const struct resolver *resolver);
+/* Forms names of methods. `spelling` NULL: that of answers. */
+struct method_namer resolver_namer(struct resolver *resolver, const struct name_spelling *spelling);
 
 /*
  * Forms the record of a block's hot or cold part. NULL, with resolver->error set, when out of memory or if a bound is

@@ -5,7 +5,6 @@
 #include "contracts/thread.h"
 #include "contracts/threading/continuation.h"
 #include "contracts/threading/task.h"
-#include "contracts/type_system/method_name.h"
 #include "formats/metadata_members.h"
 #include "src/lookup/answer.h"
 #include "src/lookup/source_lines.h"
@@ -183,9 +182,7 @@ static struct cdacq_method describe_place(struct async_frames *frames, uint64_t 
                                   .answer = CDACQ_ANSWER_MANAGED,
                                   .il_offset = CDACQ_OFFSET_UNKNOWN,
                                   .module_verified = true};
-    const struct method_namer namer = {.cache = &resolver->modules,
-                                       .spelling = resolver_spelling(resolver),
-                                       .runtime_types = resolver->target->runtime_types};
+    const struct method_namer namer = resolver_namer(resolver, NULL);
     struct method_name name = {0};
     struct async_suspension place;
     if (!async_method_suspension(frames->types, type, state, &place))

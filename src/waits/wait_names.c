@@ -4,8 +4,8 @@
 #include "contracts/execution_manager/execution_manager.h"
 #include "contracts/objects/object.h"
 #include "contracts/threading/async_method.h"
-#include "contracts/type_system/method_name.h"
 #include "contracts/type_system/type_handle.h"
+#include "src/lookup/records.h"
 #include "src/waits/wait_graph.h"
 
 static struct work *work_of(struct cdacq_wait_graph *graph)
@@ -85,9 +85,7 @@ static void name_machine(struct cdacq_wait_graph *graph, uint64_t method_table, 
 
 void wait_name_entry(struct resolver *resolver, uint64_t entry, struct text *text)
 {
-    const struct method_namer namer = {.cache = &resolver->modules,
-                                       .spelling = &name_spelling_source,
-                                       .runtime_types = resolver->target->runtime_types};
+    const struct method_namer namer = resolver_namer(resolver, &name_spelling_source);
     struct method_name name = {0};
     uint64_t method_desc;
     if (!execution_manager_entry_method_desc(&resolver->target->manager, &resolver->reader,
@@ -100,9 +98,7 @@ void wait_name_entry(struct resolver *resolver, uint64_t entry, struct text *tex
 static void name_code(struct cdacq_wait_graph *graph, uint64_t address, struct text *text)
 {
     struct resolver *resolver = graph->resolver;
-    const struct method_namer namer = {.cache = &resolver->modules,
-                                       .spelling = &name_spelling_source,
-                                       .runtime_types = resolver->target->runtime_types};
+    const struct method_namer namer = resolver_namer(resolver, &name_spelling_source);
     struct method_name name = {0};
     struct code_block block;
     if (!execution_manager_find(&resolver->target->manager, &resolver->reader, resolver_address(resolver, address),
