@@ -106,7 +106,8 @@ START_TEST(refuses_arguments_that_make_no_sense)
     }
     ck_assert_int_eq(memory_open(NULL, NULL, false, &target, NULL), CDACQ_ERR_ARGUMENT);
     /* An earlier version's smaller struct is accepted, and the bytes after it are not read. */
-    wrong[4].size = offsetof(struct cdacq_memory, read);
+    wrong[4].read = NULL;
+    wrong[4].size = offsetof(struct cdacq_memory, held);
     ck_assert_int_eq(memory_open(&wrong[4], NULL, false, &target, &error), CDACQ_OK);
     target_destroy(target);
     /* So is a later version's larger one. */
