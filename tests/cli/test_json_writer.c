@@ -97,8 +97,7 @@ static void check_output(struct output *out, const char *expected)
 START_TEST(members_and_elements_are_separated)
 {
     struct output out = open_output();
-    struct json_writer w = json_begin(&out);
-    json_begin_object(&w, NULL);
+    struct json_writer w = json_begin_line(&out);
     json_begin_array(&w, "empty");
     json_end_array(&w);
     json_begin_object(&w, "none");
@@ -114,7 +113,6 @@ START_TEST(members_and_elements_are_separated)
     json_string_key(&w, "a\tkey");
     json_bool(&w, NULL, false);
     json_number(&w, "last", 2);
-    json_end_object(&w);
     json_end_line(&w);
     check_output(&out, "{\"empty\":[],\"none\":{},\"list\":[1,{\"a\":null,\"b\":true},\"x\"],\"a\\\\x09key\":false,"
                        "\"last\":2}\n");
@@ -124,8 +122,8 @@ END_TEST
 START_TEST(each_value_has_its_form)
 {
     struct output out = open_output();
-    struct json_writer w = json_begin(&out);
-    json_begin_array(&w, NULL);
+    struct json_writer w = json_begin_line(&out);
+    json_begin_array(&w, "all");
     json_number(&w, NULL, UINT64_MAX);
     json_known_number(&w, NULL, false, 1);
     json_known_bool(&w, NULL, false, true);
@@ -142,18 +140,17 @@ START_TEST(each_value_has_its_form)
     json_string_bytes(&w, NULL, "cut here", 3);
     json_end_array(&w);
     json_end_line(&w);
-    check_output(&out, "[18446744073709551615,null,null,\"0xffffffffffffffff\",null,\"0x0\","
+    check_output(&out, "{\"all\":[18446744073709551615,null,null,\"0xffffffffffffffff\",null,\"0x0\","
                        "\"0x06000003\",null,\"plain\",null,\"back\\\\\\\\slash \\\"quoted\\\" \\\\x01\\\\xff\","
-                       "\"back\\\\slash \\\"quoted\\\"\",null,\"cut\"]\n");
+                       "\"back\\\\slash \\\"quoted\\\"\",null,\"cut\"]}\n");
 }
 END_TEST
 
 START_TEST(a_pretty_document_is_indented)
 {
     struct output out = open_output();
-    struct json_writer w = json_begin(&out);
+    struct json_writer w = json_begin_line(&out);
     w.pretty = w.wrap = true;
-    json_begin_object(&w, NULL);
     json_number(&w, "version", 1);
     json_begin_object(&w, "types");
     json_string_key(&w, "T");
@@ -165,7 +162,6 @@ START_TEST(a_pretty_document_is_indented)
     w.wrap = true;
     json_end_object(&w);
     json_begin_object(&w, "globals");
-    json_end_object(&w);
     json_end_object(&w);
     json_end_line(&w);
     check_output(&out, "{\n  \"version\": 1,\n  \"types\": {\n    \"T\": {\"size\": 8, \"origin\": null}\n  },\n"
@@ -179,8 +175,8 @@ START_TEST(a_document_may_be_larger_than_the_buffer)
     char *text = reallocate(NULL, LENGTH);
     memset(text, 'x', LENGTH);
     struct output out = open_output();
-    struct json_writer w = json_begin(&out);
-    json_begin_array(&w, NULL);
+    struct json_writer w = json_begin_line(&out);
+    json_begin_array(&w, "all");
     for (int i = 0; i < ELEMENTS; i++) {
         json_begin_object(&w, NULL);
         json_number(&w, "number", (uint64_t)i);
@@ -194,8 +190,8 @@ START_TEST(a_document_may_be_larger_than_the_buffer)
     json_end_line(&w);
 
     char *written = close_output(&out), element[32];
-    p = written;
-    ck_assert_int_eq(*p++, '[');
+    ck_assert_int_eq(strncmp(written, "{\"all\":[", 8), 0);
+    p = written + 8;
     for (int i = 0; i < ELEMENTS; i++) {
         size_t length = (size_t)snprintf(element, sizeof element, "{\"number\":%d},", i);
         ck_assert_int_eq(strncmp(p, element, length), 0);
@@ -207,7 +203,7 @@ START_TEST(a_document_may_be_larger_than_the_buffer)
     ck_assert_int_eq(strncmp(p, "\",", 2), 0);
     p += 2;
     ck_assert_int_eq(memcmp(p, text, LENGTH), 0);
-    ck_assert_str_eq(p + LENGTH, "]\n");
+    ck_assert_str_eq(p + LENGTH, "]}\n");
     free(written);
     free(text);
 }
@@ -221,10 +217,10 @@ START_TEST(a_long_text_needs_no_room)
     char *text = reallocate(NULL, LENGTH);
     memset(text, '\1', LENGTH);
     struct output out = open_output();
-    struct json_writer w = json_begin(&out);
-    json_lines(&w, NULL, text, LENGTH);
+    struct json_writer w = json_begin_line(&out);
+    json_lines(&w, "a", text, LENGTH);
     ck_assert_uint_lt(out.capacity, 2 * LENGTH);
-    json_lines(&w, NULL, "a\n\nb\n", 5);
+    json_lines(&w, "b", "a\n\nb\n", 5);
     char *written = close_output(&out);
     ck_assert_uint_gt(strlen(written), (size_t)6 * LENGTH);
     ck_assert_str_eq(written + strlen(written) - strlen(lines), lines);

@@ -110,10 +110,9 @@ static void expect_value(enum cdacq_value_kind kind, uint64_t bits, const char *
     output_open_memory(&out);
     const struct cdacq_value value = {.size = sizeof value, .kind = kind, .width = 8, .bits = bits};
     struct object_view view = {.out = &out};
-    struct json_writer json = json_begin(&out);
+    struct json_writer json = json_begin_line(&out);
     struct json_view writer = {.view = &view, .json = &json};
     given_text = text;
-    json_begin_object(&json, NULL);
     put_value(&writer, &value, NULL);
     json_end_object(&json);
     ck_assert_msg(out.length == strlen(expected) && !memcmp(out.data, expected, out.length), "'%.*s' is not '%s'",

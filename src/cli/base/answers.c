@@ -450,8 +450,7 @@ void answers_write_bad(struct answers *answers, const struct bad_ip *bad)
     }
     struct cdacq_method unknown = {.answer = CDACQ_ANSWER_ERROR, .module_verified = true, .error = bad->problem};
     struct strings s = show_all(answers, &unknown);
-    struct json_writer w = json_begin(answers->out);
-    json_begin_object(&w, NULL);
+    struct json_writer w = json_begin_line(answers->out);
     json_string_bytes(&w, "ip", bad->text, bad->length);
     char *p = output_reserve(answers->out, json_room(&unknown, &s));
     output_commit(answers->out, PUT_LITERAL(put_answer(p, answers, &unknown, &s, NULL), "}\n"));

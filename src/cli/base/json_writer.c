@@ -57,11 +57,6 @@ static void write_value(struct json_writer *w, const char *key, const char *text
     output_commit(w->out, put_bytes(json_begin_value(w, key, length), text, length));
 }
 
-void json_end_line(struct json_writer *w)
-{
-    output_literal(w->out, "\n");
-}
-
 /* ---- Containers ------------------------------------------------------------------------------------------------ */
 
 static void begin_container(struct json_writer *w, const char *key, const char *bracket)
@@ -102,6 +97,19 @@ void json_begin_array(struct json_writer *w, const char *key)
 void json_end_array(struct json_writer *w)
 {
     end_container(w, ']');
+}
+
+struct json_writer json_begin_line(struct output *out)
+{
+    struct json_writer w = {.out = out};
+    json_begin_object(&w, NULL);
+    return w;
+}
+
+void json_end_line(struct json_writer *w)
+{
+    json_end_object(w);
+    output_literal(w->out, "\n");
 }
 
 /* ---- Scalars --------------------------------------------------------------------------------------------------- */

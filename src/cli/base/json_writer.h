@@ -1,6 +1,6 @@
 /*
  * json_writer.h: writes JSON to an output and separates values by itself. A value with a key is a member of an object;
- * with a key of NULL it is an element of an array or the whole document. Keys are literals and are not escaped.
+ * with a key of NULL it is an element of an array. Keys are literals and are not escaped.
  */
 #ifndef CDACQ_CLI_BASE_JSON_WRITER_H
 #define CDACQ_CLI_BASE_JSON_WRITER_H
@@ -9,7 +9,7 @@
 
 /* What precedes the next value and determines its separator. */
 enum json_position {
-    JSON_AFTER_KEY, /* a key, or nothing in a new document */
+    JSON_AFTER_KEY, /* a key, or nothing before the document */
     JSON_FIRST,     /* the opening bracket of the container */
     JSON_NEXT,      /* another value */
 };
@@ -22,13 +22,10 @@ struct json_writer {
     bool wrap;      /* pretty: each value is on its own indented line; may change at any time */
 };
 
-/* Begins a document. */
-static inline struct json_writer json_begin(struct output *out)
-{
-    return (struct json_writer){.out = out};
-}
+/* Begins a document: an object on a line of its own. */
+struct json_writer json_begin_line(struct output *out);
 
-/* Ends the document and its line. */
+/* Ends the object and its line. */
 void json_end_line(struct json_writer *w);
 
 void json_begin_object(struct json_writer *w, const char *key);

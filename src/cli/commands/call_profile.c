@@ -95,10 +95,9 @@ static void write_sample(struct json_writer *w, const struct call_paths *paths, 
 
 void call_profile_write_speedscope(struct output *out, const struct call_paths *paths, const char *name)
 {
-    struct json_writer writer = json_begin(out), *w = &writer;
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     const struct call_path *items = paths->list.items;
     uint64_t total = 0;
-    json_begin_object(w, NULL);
     json_string(w, "$schema", "https://www.speedscope.app/file-format-schema.json");
     json_string(w, "exporter", "cdacq");
     json_string(w, "name", name);
@@ -124,6 +123,5 @@ void call_profile_write_speedscope(struct output *out, const struct call_paths *
     json_end_array(w);
     json_end_object(w);
     json_end_array(w);
-    json_end_object(w);
     json_end_line(w);
 }

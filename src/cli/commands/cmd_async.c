@@ -88,8 +88,7 @@ static void write_method_json(struct json_writer *w, const struct cdacq_method *
 
 static void write_chain_json(struct work *work, const struct cdacq_async_chain *chain)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     json_begin_array(w, "frames");
     for (size_t i = 0; i < chain->method_count && !output_failed(&work->out); i++)
         write_method_json(w, &chain->methods[i]);
@@ -99,20 +98,17 @@ static void write_chain_json(struct work *work, const struct cdacq_async_chain *
     json_bool(w, "deadlock", chain->is_cycle);
     json_address(w, "object", chain->object);
     json_address(w, "operation", chain->operation);
-    json_end_object(w);
     json_end_line(w);
 }
 
 static void write_failed_json(struct work *work, const struct cdacq_failed_task *task)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     json_note(w, "method", task->method);
     json_note(w, "type", task->type);
     json_number(w, "count", task->count);
     json_address(w, "task", task->address);
     json_address(w, "exception", task->exception);
-    json_end_object(w);
     json_end_line(w);
 }
 

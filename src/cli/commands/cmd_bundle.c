@@ -171,15 +171,13 @@ static void write_result(struct work *work, const struct needed_file *file, enum
 {
     struct output *out = &work->out;
     if (work->options->common.json) {
-        struct json_writer writer = json_begin(out), *w = &writer;
-        json_begin_object(w, NULL);
+        struct json_writer writer = json_begin_line(out), *w = &writer;
         json_note(w, "result", result_names[result]);
         json_string(w, "path", file->path);
         json_string(w, "key", file->key);
         json_string(w, "local_path", file->local_path);
         json_bool(w, "confirmed", file->local_path && !file->unconfirmed);
         json_note(w, "problem", file->problem);
-        json_end_object(w);
         json_end_line(w);
         return;
     }

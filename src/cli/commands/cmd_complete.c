@@ -48,8 +48,7 @@ static int by_size(const void *a, const void *b)
 static void write_json(struct output *out, const char *path, const struct cdacq_complete_core *core,
                        const struct unfilled_list *list)
 {
-    struct json_writer writer = json_begin(out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     json_string(w, "file", path);
     json_number(w, "size", core->file_size);
     json_number(w, "segments", core->segment_count);
@@ -66,7 +65,6 @@ static void write_json(struct output *out, const char *path, const struct cdacq_
         json_end_object(w);
     }
     json_end_array(w);
-    json_end_object(w);
     json_end_line(w);
 }
 

@@ -138,14 +138,12 @@ static void write_section(struct json_writer *w, const struct list *list, const 
 /* Indented for people and for diff; with --json all on one line. */
 static void write_descriptor(struct output *out, const struct list *list, bool pretty)
 {
-    struct json_writer writer = json_begin(out), *w = &writer;
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     writer.pretty = writer.wrap = pretty;
-    json_begin_object(w, NULL);
     json_number(w, "version", list->schema);
     write_section(w, list, "types", CDACQ_ITEM_TYPE);
     write_section(w, list, "globals", CDACQ_ITEM_GLOBAL);
     write_section(w, list, "contracts", CDACQ_ITEM_CONTRACT);
-    json_end_object(w);
     json_end_line(w);
 }
 
@@ -234,15 +232,13 @@ static void write_side(struct json_writer *w, const char *key, const struct entr
 static void write_difference(struct output *out, const struct entry *first, const struct entry *second)
 {
     const struct entry *any = first ? first : second;
-    struct json_writer writer = json_begin(out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     json_note(w, "difference", !second ? "removed" : !first ? "added" : "changed");
     json_note(w, "kind", kind_names[any->item.kind]);
     json_string(w, "scope", any->scope);
     json_string(w, "name", any->item.name);
     write_side(w, "first", first);
     write_side(w, "second", second);
-    json_end_object(w);
     json_end_line(w);
 }
 

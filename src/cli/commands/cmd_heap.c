@@ -293,8 +293,7 @@ static void write_memory_members(struct json_writer *w, const struct cdacq_memor
 
 static void write_summary(struct work *work)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     write_room_members(w, &work->all);
     json_begin_array(w, "generations");
     for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
@@ -314,7 +313,6 @@ static void write_summary(struct work *work)
     for (size_t i = 0; i < work->problems.count; i++)
         json_note(w, NULL, work->problems.items[i]);
     json_end_array(w);
-    json_end_object(w);
     json_end_line(w);
 }
 
@@ -322,10 +320,8 @@ static void write_json(struct work *work)
 {
     for (size_t i = 0; i < work->list.count && !output_failed(&work->out); i++) {
         const struct type_sum *type = &work->list.items[i];
-        struct json_writer writer = json_begin(&work->out), *w = &writer;
-        json_begin_object(w, NULL);
+        struct json_writer writer = json_begin_line(&work->out), *w = &writer;
         type_sum_write_members(w, type);
-        json_end_object(w);
         json_end_line(w);
     }
     write_summary(work);

@@ -86,8 +86,7 @@ static void form_versions(const struct opened *opened, char *ret, size_t size)
 
 static void write_json(struct output *out, const struct cdacq_process *process, const struct opened *opened)
 {
-    struct json_writer writer = json_begin(out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     json_number(w, "pid", (uint64_t)process->pid);
     json_known_number(w, "inner_pid", process->inner_pid != 0, (uint64_t)process->inner_pid);
     json_number(w, "uid", process->uid);
@@ -107,7 +106,6 @@ static void write_json(struct output *out, const struct cdacq_process *process, 
     }
     json_bool(w, "readable", opened->readable);
     json_note(w, "problem", opened->readable ? NULL : opened->problem);
-    json_end_object(w);
     json_end_line(w);
 }
 

@@ -126,8 +126,7 @@ static void write_found(struct work *work, uint64_t at, const struct cdacq_jitdu
             output_literal(&work->out, "[none]\n");
         return;
     }
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     json_known_address(w, "ip", true, at);
     json_string_bytes(w, "name", found ? load->name : NULL, found ? load->name_length : 0);
     json_known_address(w, "start", found, place->vma);
@@ -138,7 +137,6 @@ static void write_found(struct work *work, uint64_t at, const struct cdacq_jitdu
     json_known_number(w, "timestamp", found, place->timestamp);
     json_number(w, "damaged", place->damaged);
     json_note(w, "problem", place->problem);
-    json_end_object(w);
     json_end_line(w);
 }
 

@@ -413,14 +413,12 @@ static bool report(const struct common_options *options, const struct work *work
     struct output out;
     output_open(&out, NULL);
     if (options->json) {
-        struct json_writer w = json_begin(&out);
-        json_begin_object(&w, NULL);
+        struct json_writer w = json_begin_line(&out);
         json_string(&w, "file", options->output);
         json_number(&w, "size", size);
         json_number(&w, "ips", work->ips.count);
         json_number(&w, "threads", work->threads);
         json_number(&w, "errors", work->unanswered + work->unread.count);
-        json_end_object(&w);
         json_end_line(&w);
     } else {
         output_text(&out, options->output);

@@ -50,15 +50,13 @@ static bool is_managed(const struct cdacq_frame *frame)
 
 static void write_json(struct work *work, const struct cdacq_frame *frame, const struct cdacq_method *method)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     if (work->opened->is_one_of_several)
         json_string(w, "target", target_display_name(work->opened->name));
     json_number(w, "tid", (uint64_t)work->tid);
     stack_frame_write_members(&work->answers, w, frame, method);
     if (work->options->variables)
         variables_write_json(w, work->opened->session, frame, &work->variables);
-    json_end_object(w);
     json_end_line(w);
 }
 

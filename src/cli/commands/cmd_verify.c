@@ -40,8 +40,7 @@ static void write_json(struct output *out, const struct cdacq_comparison *compar
     const struct cdacq_method *method = comparison->method;
     bool in_file = comparison->verdict != CDACQ_VERDICT_MISSING_FROM_FILE, is_symbol = in_file && comparison->name;
     bool managed = method && method->answer == CDACQ_ANSWER_MANAGED;
-    struct json_writer writer = json_begin(out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     json_note(w, "class", cdacq_verdict_text(comparison->verdict));
     json_known_number(w, "offset", in_file, comparison->offset);
     json_known_number(w, "line", comparison->line, comparison->line);
@@ -54,7 +53,6 @@ static void write_json(struct output *out, const struct cdacq_comparison *compar
     json_known_address(w, "code_start", managed, managed ? method->code_start : 0);
     json_known_number(w, "code_size", managed, managed ? method->code_size : 0);
     json_note(w, "detail", comparison->detail);
-    json_end_object(w);
     json_end_line(w);
 }
 
@@ -91,8 +89,7 @@ static int take(const struct cdacq_comparison *comparison, void *context)
 
 static void write_json_sum(struct output *out, const struct cdacq_verification *sum)
 {
-    struct json_writer writer = json_begin(out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     json_note(w, "class", "totals");
     for (int i = 0; i < CDACQ_VERDICT_COUNT; i++)
         json_number(w, cdacq_verdict_text((enum cdacq_verdict)i), sum->counts[i]);
@@ -103,7 +100,6 @@ static void write_json_sum(struct output *out, const struct cdacq_verification *
     json_note(w, "advice", sum->advice);
     json_note(w, "cut", sum->cut[0] ? sum->cut : NULL);
     json_note(w, "methods_problem", sum->methods_problem[0] ? sum->methods_problem : NULL);
-    json_end_object(w);
     json_end_line(w);
 }
 

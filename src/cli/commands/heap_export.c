@@ -482,8 +482,7 @@ static void write_strings(struct work *work, struct json_writer *w)
 static void write_file(struct work *work)
 {
     static const char *const empty[] = {"trace_function_infos", "trace_tree", "samples", "locations"};
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     json_begin_object(w, "snapshot");
     write_meta(w);
     json_number(w, "node_count", object_node(work, (uint32_t)work->graph.places.count));
@@ -495,7 +494,6 @@ static void write_file(struct work *work)
     for (size_t i = 0; i < ARRAY_SIZE(empty); i++)
         write_words(w, empty[i], NULL, 0);
     write_strings(work, w);
-    json_end_object(w);
     json_end_line(w);
 }
 

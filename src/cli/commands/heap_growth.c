@@ -197,21 +197,17 @@ static void write_sums(struct json_writer *w, const struct object_sum of[2])
 static void write_json(const struct work *work, struct output *out)
 {
     size_t shown = work->common.all ? work->list.count : MIN(work->list.count, (size_t)TYPES_SHOWN);
-    struct json_writer writer = json_begin(out), *w = &writer;
+    struct json_writer writer, *w = &writer;
     for (size_t i = 0; i < shown && !output_failed(out); i++) {
-        writer = json_begin(out);
-        json_begin_object(w, NULL);
+        writer = json_begin_line(out);
         json_note(w, "type", work->list.items[i].name);
         write_sums(w, work->list.items[i].of);
-        json_end_object(w);
         json_end_line(w);
     }
-    writer = json_begin(out);
-    json_begin_object(w, NULL);
+    writer = json_begin_line(out);
     write_sums(w, work->all);
     json_number(w, "types", work->list.count);
     json_number(w, "problems", work->problems[0] + work->problems[1]);
-    json_end_object(w);
     json_end_line(w);
 }
 

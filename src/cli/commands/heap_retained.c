@@ -277,14 +277,12 @@ static void write_text(struct work *work)
 
 static void write_type_json(struct work *work, const struct retained *type)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     json_note(w, "type", heap_graph_type_name(&work->graph, type->number));
     json_address(w, "method_table", work->graph.types.items[type->number].method_table);
     json_number(w, "count", type->count);
     json_number(w, "bytes", type->own);
     json_number(w, "retained", type->bytes);
-    json_end_object(w);
     json_end_line(w);
 }
 
@@ -320,29 +318,24 @@ static void write_json(struct work *work)
     for (size_t i = 0; i < count && !output_failed(&work->out); i++) {
         const struct graph_root *root = &work->graph.roots.items[work->roots.items[i].number];
         heap_graph_root_text(&work->graph, root, text);
-        writer = json_begin(&work->out);
-        json_begin_object(w, NULL);
+        writer = json_begin_line(&work->out);
         json_begin_object(w, "root");
         json_string(w, "kind", cdacq_root_kind_text((enum cdacq_root_kind)root->kind));
         json_note(w, "text", text);
         json_end_object(w);
         json_number(w, "retained", work->roots.items[i].bytes);
-        json_end_object(w);
         json_end_line(w);
     }
     count = shown(work, &work->objects, OBJECTS_SHOWN);
     for (size_t i = 0; i < count && !output_failed(&work->out); i++) {
         uint32_t object = work->objects.items[i].number;
-        writer = json_begin(&work->out);
-        json_begin_object(w, NULL);
+        writer = json_begin_line(&work->out);
         json_address(w, "address", heap_graph_address(&work->graph, object));
         json_note(w, "type", heap_graph_type_name(&work->graph, work->graph.type_of.items[object]));
         json_number(w, "retained", work->objects.items[i].bytes);
-        json_end_object(w);
         json_end_line(w);
     }
-    writer = json_begin(&work->out);
-    json_begin_object(w, NULL);
+    writer = json_begin_line(&work->out);
     json_number(w, "objects", object_count(work));
     json_number(w, "bytes", work->all_bytes);
     json_number(w, "kept_objects", work->kept);
@@ -352,7 +345,6 @@ static void write_json(struct work *work)
     for (size_t i = 0; i < work->graph.problems.count; i++)
         json_note(w, NULL, work->graph.problems.items[i]);
     json_end_array(w);
-    json_end_object(w);
     json_end_line(w);
 }
 

@@ -171,15 +171,14 @@ static void write_json(struct work *work)
 {
     size_t shown = work->options->all ? work->list.count : MIN(work->list.count, (size_t)STRINGS_SHOWN);
     uint64_t copies = 0;
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
+    struct json_writer writer, *w = &writer;
     for (size_t i = 0; i < work->list.count; i++) {
         const struct string_sum *sum = &work->list.items[i];
         struct text text;
         copies += cost_of(sum);
         if (i >= shown || output_failed(&work->out))
             continue;
-        writer = json_begin(&work->out);
-        json_begin_object(w, NULL);
+        writer = json_begin_line(&work->out);
         if (read_text(work, sum, UNITS_MAX, &text))
             json_lines(w, "text", text.data ? text.data : "", text.length);
         else
@@ -190,18 +189,15 @@ static void write_json(struct work *work)
         json_number(w, "bytes", sum->bytes);
         json_number(w, "in_copies", cost_of(sum));
         json_address(w, "address", sum->address);
-        json_end_object(w);
         json_end_line(w);
     }
-    writer = json_begin(&work->out);
-    json_begin_object(w, NULL);
+    writer = json_begin_line(&work->out);
     json_number(w, "strings", work->count);
     json_number(w, "bytes", work->bytes);
     json_number(w, "in_copies", copies);
     json_bool(w, "exact", !work->least && !work->info.problem_count);
     json_number(w, "unread", work->unread);
     json_number(w, "problems", work->info.problem_count);
-    json_end_object(w);
     json_end_line(w);
 }
 

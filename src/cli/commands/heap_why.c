@@ -219,10 +219,9 @@ static void write_hop_json(struct work *work, struct json_writer *w, uint32_t ob
 /* `object` has no root if it is not reached. `count`: of objects of its type with the same root; 0: not asked. */
 static void write_path_json(struct work *work, uint32_t object, uint64_t count)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     char text[GRAPH_ROOT_TEXT_SIZE];
     bool is_kept = work->paths.from[object] != GRAPH_NONE;
-    json_begin_object(w, NULL);
     if (is_kept) {
         const struct graph_root *root = &work->graph.roots.items[top_of(work, object)];
         heap_graph_root_text(&work->graph, root, text);
@@ -250,7 +249,6 @@ static void write_path_json(struct work *work, uint32_t object, uint64_t count)
     for (size_t i = 0; i < work->graph.problems.count; i++)
         json_note(w, NULL, work->graph.problems.items[i]);
     json_end_array(w);
-    json_end_object(w);
     json_end_line(w);
 }
 

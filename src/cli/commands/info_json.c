@@ -131,9 +131,8 @@ static void write_code_ranges(struct json_writer *w, const struct info *info)
 void info_write_json(const struct info *info, struct output *out)
 {
     const struct cdacq_target_info *facts = &info->facts;
-    struct json_writer writer = json_begin(out), *w = &writer;
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     struct cdacq_error error;
-    json_begin_object(w, NULL);
     json_string(w, "target", info->target_name);
     json_note(w, "kind", info_target_kind(info));
     json_known_number(w, "pid", facts->pid != 0, (uint64_t)facts->pid);
@@ -159,6 +158,5 @@ void info_write_json(const struct info *info, struct output *out)
     json_begin_array(w, "next_steps");
     info_visit_next_steps(info, write_step, w);
     json_end_array(w);
-    json_end_object(w);
     json_end_line(w);
 }

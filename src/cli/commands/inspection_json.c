@@ -78,8 +78,7 @@ void inspection_write_json(const struct inspection *inspection, const struct bad
     const struct cdacq_method *method = &inspection->method;
     const bool *answered = inspection->answered;
     bool code = method->answer == CDACQ_ANSWER_MANAGED, kind = code || method->answer == CDACQ_ANSWER_STUB;
-    struct json_writer writer = json_begin(out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     if (bad)
         json_string_bytes(w, "ip", bad->text, bad->length);
     else
@@ -106,6 +105,5 @@ void inspection_write_json(const struct inspection *inspection, const struct bad
     json_known_bool(w, "async_thunk", code && method->method_desc, method->async_thunk);
     if (inspection->tells_runtime)
         json_known_number(w, "runtime", method->answer != CDACQ_ANSWER_NONE && !bad, method->runtime);
-    json_end_object(w);
     json_end_line(w);
 }

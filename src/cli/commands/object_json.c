@@ -220,9 +220,8 @@ static void put_referrers(struct json_view *writer)
 
 void object_view_write_json(struct object_view *view)
 {
-    struct json_writer json = json_begin(view->out);
+    struct json_writer json = json_begin_line(view->out);
     struct json_view writer = {.view = view, .json = &json};
-    json_begin_object(&json, NULL);
     json_address(&json, "address", view->object.address);
     json_note(&json, "type", view->object.type);
     json_number(&json, "size", view->object.byte_size);
@@ -235,16 +234,13 @@ void object_view_write_json(struct object_view *view)
         json_note(&json, "method", method);
     if (view->with_referrers)
         put_referrers(&writer);
-    json_end_object(&json);
     json_end_line(&json);
 }
 
 void object_write_error_json(struct output *out, const char *address, const char *why)
 {
-    struct json_writer json = json_begin(out);
-    json_begin_object(&json, NULL);
+    struct json_writer json = json_begin_line(out);
     json_string(&json, "address", address);
     json_note(&json, "error", why);
-    json_end_object(&json);
     json_end_line(&json);
 }

@@ -52,8 +52,7 @@ void record_write_json(struct output *out, const struct cdacq_jitdump_record *re
 {
     const struct record_kind *kind = record_kind_find(record->kind);
     bool is_header = record->kind == CDACQ_JITDUMP_HEADER;
-    struct json_writer writer = json_begin(out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(out), *w = &writer;
     json_note(w, "type", cdacq_jitdump_kind_text(record->kind));
     if (!is_header)
         write_json_fields(w, &record_common_json, record, true);
@@ -62,6 +61,5 @@ void record_write_json(struct output *out, const struct cdacq_jitdump_record *re
         write_json_list(w, &kind->lists[i], record);
     if (!is_header || record->error)
         json_note(w, "error", record->error);
-    json_end_object(w);
     json_end_line(w);
 }

@@ -94,9 +94,8 @@ static void write_facilities(struct json_writer *w, uint32_t facilities)
 
 static void write_log_json(struct work *work)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     const struct cdacq_stress_log *log = &work->log;
-    json_begin_object(w, NULL);
     json_note(w, "type", "log");
     json_string(w, "target", work->target_name);
     json_bool(w, "on", log->is_on);
@@ -108,14 +107,12 @@ static void write_log_json(struct work *work)
     json_known_number(w, "chunk_count", log->is_on, log->chunk_count);
     json_known_number(w, "ticks_per_second", log->is_on, log->ticks_per_second);
     json_known_number(w, "start_time", log->start_time > 0, (uint64_t)log->start_time);
-    json_end_object(w);
     json_end_line(w);
 }
 
 static void write_message_json(struct work *work, const struct cdacq_stress_message *message)
 {
-    struct json_writer writer = json_begin(&work->out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     json_note(w, "type", message->problem ? "problem" : "message");
     json_number(w, "time", message->time);
     json_known_number(w, "tid", message->tid != 0, message->tid);
@@ -131,7 +128,6 @@ static void write_message_json(struct work *work, const struct cdacq_stress_mess
     json_bool(w, "incomplete", message->flaws & (CDACQ_STRESS_CUT | CDACQ_STRESS_MISSING | CDACQ_STRESS_NO_ARGUMENT));
     json_bool(w, "verified", !(message->flaws & CDACQ_STRESS_UNVERIFIED));
     json_note(w, "problem", message->problem);
-    json_end_object(w);
     json_end_line(w);
 }
 

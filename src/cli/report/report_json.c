@@ -286,17 +286,15 @@ static void write_signature(struct report *report, struct json_writer *w)
 void report_write_signature_json(struct report *report)
 {
     struct cdacq_exception exception = {.size = sizeof exception};
-    struct json_writer writer = json_begin(report->answers.out), *w = &writer;
+    struct json_writer writer = json_begin_line(report->answers.out), *w = &writer;
     if (report->exception)
         cdacq_session_get_exception(report->session, report->exception, &exception, NULL);
-    json_begin_object(w, NULL);
     write_summary(report, w);
     json_note(w, "exception_type", exception.type);
     write_signature(report, w);
     json_bool(w, "complete", report_is_complete(report) && !report_misses_waits(report));
     if (report_misses_waits(report) || (report->cause == REPORT_ALIVE && !report->deadlocks.count))
         json_note(w, "waits_problem", report->waits_problem);
-    json_end_object(w);
     json_end_line(w);
 }
 
@@ -310,8 +308,7 @@ static void write_verdict(const struct report *report, struct json_writer *w)
 
 void report_write_json(struct report *report)
 {
-    struct json_writer writer = json_begin(report->answers.out), *w = &writer;
-    json_begin_object(w, NULL);
+    struct json_writer writer = json_begin_line(report->answers.out), *w = &writer;
     write_summary(report, w);
     write_verdict(report, w);
     json_known_number(w, "died_tid", report->dead != NULL, (uint64_t)report->thread.tid);
@@ -330,6 +327,5 @@ void report_write_json(struct report *report)
     report_visit_missing_pdbs(report, write_step, w);
     json_end_array(w);
     write_signature(report, w);
-    json_end_object(w);
     json_end_line(w);
 }
