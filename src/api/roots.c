@@ -130,10 +130,11 @@ static void visit_statics(struct visit *visit)
 
 /* ---- Stacks ---- */
 
-static void tell_slot(struct visit *visit, const struct cdacq_frame *frame, uint64_t address, uint64_t object,
-                      bool is_interior)
+/* `frame` NULL: the runtime's own code has the reference. */
+static void tell_local(struct visit *visit, const struct cdacq_frame *frame, uint64_t address, uint64_t object,
+                       bool is_interior)
 {
-    const struct cdacq_method *method = frame->method;
+    const struct cdacq_method *method = frame ? frame->method : NULL;
     if (gc_segments_have(&visit->segments, object)) /* else an interior pointer elsewhere, or not initialized */
         tell(visit, (struct cdacq_heap_root){.kind = CDACQ_ROOT_LOCAL,
                                              .keeps = true,
@@ -141,7 +142,7 @@ static void tell_slot(struct visit *visit, const struct cdacq_frame *frame, uint
                                              .address = address,
                                              .object = object,
                                              .tid = visit->thread->tid,
-                                             .frame = frame->index,
+                                             .frame = frame ? frame->index : 0,
                                              .method = method ? method->name : NULL});
 }
 
@@ -160,7 +161,7 @@ static bool visit_slots(struct visit *visit, const struct cdacq_frame *frame)
         bool is_unread = reader_recover(reader, FAILURE_BUT_FUEL);
         all &= is_known || (frame->kind == CDACQ_FRAME_FUNCLET && !is_unread);
         if (is_known && object)
-            tell_slot(visit, frame, address, object, slot->is_interior);
+            tell_local(visit, frame, address, object, slot->is_interior);
     }
     return all && !reader_failed(reader);
 }
@@ -188,13 +189,7 @@ static void visit_gc_frames(struct visit *visit, const struct cdacq_thread *thre
             uint64_t address = references + n * reader->pointer_size, object = read_pointer(reader, address);
             if (reader_failed(reader))
                 break;
-            if (gc_segments_have(&visit->segments, object))
-                tell(visit, (struct cdacq_heap_root){.kind = CDACQ_ROOT_LOCAL,
-                                                     .keeps = true,
-                                                     .is_interior = is_interior,
-                                                     .address = address,
-                                                     .object = object,
-                                                     .tid = thread->tid});
+            tell_local(visit, NULL, address, object, is_interior);
         }
         frame = read_optional(reader, frame, F_GCFrame_Next);
         if (frame == (reader->pointer_size == 8 ? UINT64_MAX : UINT32_MAX))
