@@ -500,14 +500,14 @@ class UnfilledFile(NamedTuple):
     path: str
     missing_size: int
     problem: str
-    unconfirmed: bool
+    unverified: bool
 
 
 class CompleteCore(NamedTuple):
     """What was written: `struct cdacq_complete_core`."""
     file_size: int
     filled_size: int
-    unconfirmed_size: int
+    unverified_size: int
     missing_size: int
     segment_count: int
     files: list[UnfilledFile]

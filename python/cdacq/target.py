@@ -600,9 +600,9 @@ class Target(Lookups):
         with self._using() as handle:
             call("cdacq_target_record_memory", handle, _decode.address(address), _decode.address(size))
 
-    def write_complete_core(self, path: str | os.PathLike[str], unconfirmed: bool = False) -> records.CompleteCore:
+    def write_complete_core(self, path: str | os.PathLike[str], unverified: bool = False) -> records.CompleteCore:
         """Writes a core again with the pages of its mapped files filled in, from files that the core confirms;
-        `unconfirmed`: also from those that nothing confirms or contradicts."""
+        `unverified`: also from those that nothing confirms or contradicts."""
         made = _sized(_abi.CompleteCore)
         files: list[records.UnfilledFile] = []
 
@@ -613,7 +613,7 @@ class Target(Lookups):
             return 0
 
         visitor = _abi.Visitor(self._pending.guard(take, 1))
-        flags = _abi.CompleteFlags.UNVERIFIED if unconfirmed else 0
+        flags = _abi.CompleteFlags.UNVERIFIED if unverified else 0
         with self._using() as handle, self._pending.collecting():
             call("cdacq_target_write_complete_core", handle, _decode.encode(os.fspath(path)), flags, visitor, None,
                  ctypes.byref(made))

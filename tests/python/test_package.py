@@ -843,7 +843,7 @@ class Files(unittest.TestCase):
             made = target.write_complete_core(self.work / "full")
             memory = target.memory()
         self.assertEqual(made.file_size, (self.work / "full").stat().st_size)
-        self.assertEqual(made.unconfirmed_size, 0)
+        self.assertEqual(made.unverified_size, 0)
         self.assertGreater(made.missing_size, 0)
         self.assertTrue(all(file.problem and file.path for file in made.files))
         with cdacq.open(self.work / "full") as target, cdacq.open(CRASH) as whole:
