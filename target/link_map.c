@@ -26,8 +26,9 @@ size_t link_map_segments(const struct link_map_memory *memory, const struct prog
     return count;
 }
 
-bool link_map_bias(const struct program_headers *program, const struct elf_segment *segments, size_t count,
-                   uint64_t *ret)
+/* The address of vaddr 0 of the program, which PT_PHDR shows. False if it is not known. */
+static bool find_bias(const struct program_headers *program, const struct elf_segment *segments, size_t count,
+                      uint64_t *ret)
 {
     for (size_t i = 0; i < count; i++)
         if (segments[i].type == PT_PHDR) {
@@ -45,7 +46,7 @@ static uint64_t dynamic_section(const struct link_map_memory *memory, const stru
     uint64_t bias, dynamic = 0;
     for (size_t i = 0; i < count; i++)
         dynamic = segments[i].type == PT_DYNAMIC ? segments[i].vaddr : dynamic;
-    return dynamic && link_map_bias(program, segments, count, &bias) ? bias + dynamic : 0;
+    return dynamic && find_bias(program, segments, count, &bias) ? bias + dynamic : 0;
 }
 
 /* Word `index` of a structure that consists of words. */

@@ -28,10 +28,6 @@ enum { LINK_MAP_SEGMENTS_MAX = 64, LINK_MAP_FOUND_MAX = 8 };
 size_t link_map_segments(const struct link_map_memory *memory, const struct program_headers *program,
                          struct elf_segment ret[LINK_MAP_SEGMENTS_MAX]);
 
-/* The address of vaddr 0 of the program, which PT_PHDR shows. False if it is not known. */
-bool link_map_bias(const struct program_headers *program, const struct elf_segment *segments, size_t count,
-                   uint64_t *ret);
-
 /*
  * Calls `visit` for the program, whose name is empty, and the libraries until it returns false. `bias` is the address
  * of vaddr 0. A name that is too long is empty, too. Returns false if the list is not known, damaged or just being

@@ -18,21 +18,6 @@ void arena_deinit(struct arena *arena)
     arena->size = 0;
 }
 
-void arena_clear(struct arena *arena)
-{
-    struct arena_chunk *kept = arena->chunks;
-    if (!kept || kept->size > CHUNK_SIZE) {
-        arena_deinit(arena);
-        return;
-    }
-    arena->chunks = kept->next;
-    arena_deinit(arena);
-    kept->next = NULL;
-    kept->used = 0;
-    arena->chunks = kept;
-    arena->size = sizeof *kept + kept->size;
-}
-
 void *arena_allocate(struct arena *arena, size_t size)
 {
     struct arena_chunk *chunk = arena->chunks;

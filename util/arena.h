@@ -15,9 +15,6 @@ struct arena {
 
 void arena_deinit(struct arena *arena);
 
-/* Frees everything that was allocated, but keeps one chunk for later allocations. */
-void arena_clear(struct arena *arena);
-
 /* `size` bytes, aligned for pointers and 64-bit integers, not initialised. NULL when out of memory. */
 void *arena_allocate(struct arena *arena, size_t size);
 

@@ -11,7 +11,8 @@ enum {
     SMALL_TABLE = WALKS_BEFORE_INDEX * PARTS_OF_A_WALK, /* parts: it is built at once for a batch */
 };
 
-void resolver_complete(struct resolver *resolver, struct method_record *record, const struct code_block *block)
+/* Adds to a record what answers for addresses need. `block` is the record's, or NULL. */
+static void complete(struct resolver *resolver, struct method_record *record, const struct code_block *block)
 {
     if (LIKELY(record->has_il_map))
         return;
@@ -22,7 +23,7 @@ void resolver_complete(struct resolver *resolver, struct method_record *record, 
 static void take_record(struct resolver *resolver, struct method_record *record, const struct code_block *block,
                         struct resolution *ret)
 {
-    resolver_complete(resolver, record, block);
+    complete(resolver, record, block);
     *ret = (struct resolution){.kind = RESOLVED_METHOD, .record = record};
 }
 

@@ -39,9 +39,6 @@ void resolver_fail_changed(struct resolver *resolver, uint64_t ip, struct resolu
 /* The record of a part of a range, formed on demand. NULL on failure, with resolver->error set. */
 struct method_record *resolver_record(struct resolver *resolver, size_t range, const struct block_part *part);
 
-/* Adds to a record what answers for addresses need. `block` is the record's, or NULL. */
-void resolver_complete(struct resolver *resolver, struct method_record *record, const struct code_block *block);
-
 enum { RESOLVER_AT_ONCE = 256 }; /* methods of a running process that are read, and confirmed, together */
 
 /*

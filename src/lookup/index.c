@@ -43,6 +43,13 @@ const struct code_map *resolver_map(struct resolver *resolver)
     return resolver->index.map;
 }
 
+static enum cdacq_status map_error(const struct resolver *resolver, struct cdacq_error *err)
+{
+    if (err)
+        *err = resolver->index.map_error;
+    return resolver->index.map_error.status;
+}
+
 const struct code_map *resolver_begin_map(struct resolver *resolver, enum cdacq_status *ret_status,
                                           struct cdacq_error *err)
 {
@@ -50,7 +57,7 @@ const struct code_map *resolver_begin_map(struct resolver *resolver, enum cdacq_
     const struct code_map *map = resolver_map(resolver);
     *ret_status = epoch_check_process(&resolver->epoch, err);
     if (*ret_status >= 0 && !map)
-        *ret_status = resolver_map_error(resolver, err);
+        *ret_status = map_error(resolver, err);
     return *ret_status < 0 ? NULL : map;
 }
 
@@ -111,13 +118,6 @@ struct index_range *resolver_table(struct resolver *resolver, size_t index)
         return NULL;
     }
     return range;
-}
-
-enum cdacq_status resolver_map_error(const struct resolver *resolver, struct cdacq_error *err)
-{
-    if (err)
-        *err = resolver->index.map_error;
-    return resolver->index.map_error.status;
 }
 
 enum cdacq_status resolver_table_error(struct resolver *resolver, size_t index, struct cdacq_error *err)

@@ -20,8 +20,7 @@ size_t resolver_find_range(struct resolver *resolver, uint64_t address);
 /* The table of a range, with this session's records, built on demand. NULL if that fails. */
 struct index_range *resolver_table(struct resolver *resolver, size_t range);
 
-/* Report why resolver_map or resolver_table returned NULL. NOT_MANAGED: a running process has freed the range. */
-enum cdacq_status resolver_map_error(const struct resolver *resolver, struct cdacq_error *err);
+/* Reports why resolver_table returned NULL. NOT_MANAGED: a running process has freed the range. */
 enum cdacq_status resolver_table_error(struct resolver *resolver, size_t range, struct cdacq_error *err);
 
 #endif

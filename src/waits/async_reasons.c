@@ -262,6 +262,18 @@ struct async_reason async_reason_of(struct async_reasons *reasons, const struct 
     return reason;
 }
 
+/* Appends the name of a type, or "?". */
+static void put_type(struct async_reasons *reasons, uint64_t method_table, struct text *ret)
+{
+    struct resolver *resolver = reasons->operations->resolver;
+    struct text text = {0};
+    struct reader_task outer = reader_enter(&resolver->reader, FUEL_NAME);
+    bool named = method_table && type_handle_name(&resolver->modules, method_table, &text) == CDACQ_OK && text.length;
+    reader_leave(&resolver->reader, &outer);
+    text_append(ret, named ? text.data : "?", named ? text.length : 1);
+    text_deinit(&text);
+}
+
 /* ---- Cycles ---- */
 
 struct missing {
@@ -289,7 +301,7 @@ static bool take_missing(void *context, uint64_t task)
         if (operation != ASYNC_NONE)
             put_operation(missing->reasons, operation, missing->text);
         else
-            async_put_type(missing->reasons, async_type_of(&operations->kinds, task), missing->text);
+            put_type(missing->reasons, async_type_of(&operations->kinds, task), missing->text);
     }
     return ++missing->count < ALL_MAX;
 }
@@ -335,17 +347,6 @@ bool async_reasons_mark_cycles(struct async_reasons *reasons)
 
 /* ---- Words ---- */
 
-void async_put_type(struct async_reasons *reasons, uint64_t method_table, struct text *ret)
-{
-    struct resolver *resolver = reasons->operations->resolver;
-    struct text text = {0};
-    struct reader_task outer = reader_enter(&resolver->reader, FUEL_NAME);
-    bool named = method_table && type_handle_name(&resolver->modules, method_table, &text) == CDACQ_OK && text.length;
-    reader_leave(&resolver->reader, &outer);
-    text_append(ret, named ? text.data : "?", named ? text.length : 1);
-    text_deinit(&text);
-}
-
 /* Appends a string of the target. False: there is none. */
 static bool put_string(struct async_reasons *reasons, uint64_t string, struct text *ret)
 {
@@ -380,7 +381,7 @@ static void put_operation(struct async_reasons *reasons, uint32_t operation, str
     for (uint32_t i = item->frame_count; i-- > 0;)
         if (put_frame(reasons, async_operation_frames(operations, operation) + i, ret))
             return;
-    async_put_type(reasons, async_type_of(&operations->kinds, item->object), ret);
+    put_type(reasons, async_type_of(&operations->kinds, item->object), ret);
 }
 
 static void put_address(const struct async_common *common, uint64_t object, struct text *ret)
@@ -571,7 +572,7 @@ static void put_request(struct async_reasons *reasons, const struct async_chain 
 
 static void put_other(struct async_reasons *reasons, const struct async_common *common, struct text *ret)
 {
-    async_put_type(reasons, common->reason.type, ret);
+    put_type(reasons, common->reason.type, ret);
     put_address(common, common->reason.awaited, ret);
 }
 

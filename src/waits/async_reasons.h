@@ -70,7 +70,4 @@ void async_reason_put(struct async_reasons *reasons, const struct async_chain *c
 /* Marks the chains that wait for themselves, perhaps through others. */
 bool async_reasons_mark_cycles(struct async_reasons *reasons);
 
-/* Appends the name of a type, or "?". */
-void async_put_type(struct async_reasons *reasons, uint64_t method_table, struct text *ret);
-
 #endif

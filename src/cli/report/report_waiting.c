@@ -143,7 +143,7 @@ static struct report_place place_of_tasks(const struct cdacq_wait *wait)
     return place;
 }
 
-bool report_is_finalizer(const struct stack_thread *thread)
+static bool is_finalizer(const struct stack_thread *thread)
 {
     return thread->name && strcmp(thread->name, ".NET Finalizer") == 0;
 }
@@ -194,7 +194,7 @@ bool report_find_waiting(const struct report *report, const struct shown_waits *
     unsigned best = 0;
     for (struct stacks_cursor at = {0}; stacks_next_thread(report->all_stacks, &at);) {
         struct report_waiting waiting;
-        if (report_is_finalizer(at.thread) != of_finalizer || !describe(report, waits, &at, &waiting))
+        if (is_finalizer(at.thread) != of_finalizer || !describe(report, waits, &at, &waiting))
             continue;
         unsigned rank = rank_of(report, &waiting);
         if (!found || rank > best) {

@@ -19,8 +19,6 @@ struct report_waiting {
     const struct cdacq_method *called;    /* the method of the framework that the program called; NULL: not known */
 };
 
-bool report_is_finalizer(const struct stack_thread *thread);
-
 /* Whether a thread may be waiting: it was in no code of its own, and did not run while the process was measured. */
 bool report_may_wait(const struct report *report, const struct stack_thread *thread);
 
