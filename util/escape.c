@@ -2,8 +2,7 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 if invalid. */
-static size_t utf8_decode(const uint8_t *p, size_t n, uint32_t *ret)
+size_t utf8_decode(const uint8_t *p, size_t n, uint32_t *ret)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t length = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;

@@ -34,6 +34,9 @@ static inline bool escape_keeps(uint8_t byte)
 /* Writes to `to`, which has room for ESCAPED_SIZE(length) bytes. Returns the new end. */
 char *escape(char *to, const void *bytes, size_t length, enum escape_form form);
 
+/* Decodes one UTF-8 sequence (RFC 3629: no surrogates, no overlong forms). Returns its length, 0 if invalid. */
+size_t utf8_decode(const uint8_t *p, size_t n, uint32_t *ret);
+
 /* How many of the first bytes are plain: printable ASCII that no form escapes. */
 size_t escape_plain_length(const void *bytes, size_t length);
 

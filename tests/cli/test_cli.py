@@ -324,7 +324,8 @@ class Habits(Case):
             for options in [["--json"], ["--all"], ["-o", "-", "--type=*"], ["--generation=2"], ["--why=0x10"], ["--retained"],
                             ["--strings"], ["-o", name], [CORE]]:
                 self.assertIn("--export writes the whole heap", self.assert_usage_error("heap", f"--export={name}", *options, CORE))
-            self.assert_run(FAILED, "heap", "--export", name, CORE, lines=1)
+            for name in (name, os.path.join(folder, "a.gcdump"), os.path.join(folder, "a.svg")):
+                self.assert_run(FAILED, "heap", "--export", name, CORE, lines=1)
             self.assertEqual(os.listdir(folder), [])
             core = shutil.copy(CORE, folder)
             self.assertIn(b"is the target", self.assert_run(FAILED, "heap", "--export", core, core, lines=1).stderr)

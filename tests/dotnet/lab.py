@@ -158,6 +158,13 @@ def shared(work, name, make, cache="CDACQ_DOTNET_CACHE"):
     return path
 
 
+def dotnet_tool(work, name):
+    """The folder of one of the .NET diagnostic tools, which have one version: dotnet-dump, dotnet-gcdump."""
+    version = VERSIONS["DotnetDump"]
+    return shared(work, f"{name}-{version}",
+                  lambda folder: run(["dotnet", "tool", "install", "--tool-path", folder, name, "--version", version]))
+
+
 def _digest(folder, *words):
     """Of the sources of a program, and of how it is built."""
     digest = hashlib.sha256(repr(words).encode())

@@ -66,7 +66,10 @@ class Services:
                                         stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
     def walk(self, core, runtime_directory, *question):
-        self.process.stdin.write("\t".join([core, os.path.join(runtime_directory, "libmscordaccore.so"), *question]) + "\n")
+        return self.ask(core, os.path.join(runtime_directory, "libmscordaccore.so"), *question)
+
+    def ask(self, *words):
+        self.process.stdin.write("\t".join(words) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 

@@ -26,7 +26,6 @@ import time
 import lab
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-DOTNET_DUMP = lab.VERSIONS["DotnetDump"]
 PUBLISHED_SINCE = 10
 START_TIME_SINCE = 11
 LEAST = {"whole": 2000, "small": 700}  # messages
@@ -104,16 +103,10 @@ def read(target, *options):
 
 # ---- SOS ----
 
-def dotnet_dump(work):
-    def make(folder):
-        lab.run(["dotnet", "tool", "install", "--tool-path", folder, "dotnet-dump", "--version", DOTNET_DUMP])
-    return os.path.join(lab.shared(work, "dotnet-dump-" + DOTNET_DUMP, make), "dotnet-dump")
-
-
 def sos_messages(work, core):
     """(thread, nanoseconds, facilities, text): what SOS shows, the newest first."""
     path = os.path.join(work, "sos.txt")
-    lab.run([dotnet_dump(work), "analyze", core, "-c", f"dumplog {path}", "-c", "exit"], timeout=300)
+    lab.run([os.path.join(lab.dotnet_tool(work, "dotnet-dump"), "dotnet-dump"), "analyze", core, "-c", f"dumplog {path}", "-c", "exit"], timeout=300)
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             found = SOS_LINE.match(line.rstrip("\n"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What keeps objects of real processes: `cdacq heap --why` against what a program planted, and `--retained` against the debugger services.
-`--export` has the objects of `cdacq heap` and the paths of `--why`.
+`--export` has the objects of `cdacq heap` and the paths of `--why`; dotnet-gcdump reads its .gcdump.
 
     why.py [RUNTIME...]     words of lab.runtimes()
 
@@ -9,6 +9,7 @@ Of the running process, and of full, gdb's and the kernel's cores. Exit 77 (skip
 
 import collections
 import contextlib
+import glob
 import json
 import os
 import re
@@ -26,6 +27,7 @@ CORES = ["full", "heap", "gcore", "kernel"]
 TRIES = 4
 SHOWN = 12
 SECONDS = 300
+LEAST_REFERENCES = 5000
 # .NET 8 describes no thread statics, and no static fields of generic types: handles keep both.
 UNDESCRIBED = {"8": ("thread-static", "Holder")}
 
@@ -173,6 +175,42 @@ def compare_export(tally, what, core, kept):
                      f"{what}: not in the snapshot: {answer['root']} {answer['path'][:4]}")
 
 
+def compare_gcdump(tally, work, services, core):
+    """dotnet-gcdump reads the objects of the heap in the file, and its report has their number and bytes."""
+    name = f"{core}.gcdump"
+    tool = lab.dotnet_tool(work, "dotnet-gcdump")
+    code, said, errors = ask(core, f"--export={name}")
+    tally.expect(code in (0, 1) and not said, f".gcdump: {code} {errors[:300]}")
+    answer = services.ask(name, glob.glob(f"{tool}/.store/**/any/dotnet-gcdump.dll", recursive=True)[0], "gcdump")
+    report = subprocess.run([f"{tool}/dotnet-gcdump", "report", name], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+    os.remove(name)
+    if "error" in answer:
+        tally.expect(False, f".gcdump: {answer['error']}")
+        return
+    wanted, found = listed_types(core), collections.defaultdict(lambda: [0, 0])
+    for word, count, size in answer["types"]:
+        found[word][0] += count
+        found[word][1] += size
+    differing = [f"{word}: {found[word]} not {wanted.get(word)}" for word in wanted.keys() | found.keys() if wanted.get(word) != tuple(found[word])]
+    tally.expect(wanted and not differing, f".gcdump: {len(differing)} types differ: {differing[:4]}")
+    _, said, _ = ask(core, "--json", "--all")
+    summary = json.loads(said.splitlines()[-1])
+    generations = {"0": 0, "1": 1, "2": 2, "loh": 3, "poh": 4, "frozen": 2}
+    counts = collections.Counter()
+    for item in summary["generations"]:
+        counts[str(generations[item["generation"]])] += item["objects"] - item["free_objects"]
+    tally.expect(+counts == collections.Counter(answer["generations"]), f".gcdump: {answer['generations']} not {counts}")
+    size = summary["bytes"] - summary["free_bytes"]
+    tally.expect((answer["bytes"], answer["total"], answer["unreached"]) == (size, size, 0), f".gcdump: {size} bytes: {answer['bytes']}, {answer['total']}, "
+                 f"{answer['unreached']} nodes not reached")
+    tally.expect(answer["process"] and answer["references"] > LEAST_REFERENCES, f".gcdump: {answer['references']} references of {answer['process']}")
+    row = re.search(r"^ *([\d,]+)  GC Heap bytes$", report.stdout, re.MULTILINE)
+    counted = {line.split("  ")[-1]: line.split()[1] for line in report.stdout.splitlines() if line.strip()}
+    tally.expect(row and int(row[1].replace(",", "")) == size and counted.get("System.String") == f"{wanted['System.String'][0]:,}",
+                 f"dotnet-gcdump report: {report.stdout[:300]} {report.stderr[:300]}")
+    tally.said["objects in .gcdump"] += sum(count for count, _ in found.values())
+
+
 def judge(tally, services, what, core, directory, summary):
     """The debugger services count the handles of each kind, and the objects with finalizers."""
     answer = services.walk(core, directory, "roots")
@@ -234,6 +272,7 @@ def test_runtime(work, runtime, services):
             summary = compare_retained(tally, kind, core)
             if kind == "full" and summary:
                 judge(tally, services, kind, core, directory, summary)
+                compare_gcdump(tally, work, services, core)
             os.remove(core)
     said = ", ".join(f"{count} {what}" for what, count in tally.said.items())
     print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}: {said}", flush=True)

@@ -18,6 +18,7 @@
 #include "src/cli/base/line_reader.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/base/svg.h"
 #include "util/arena.h"
 #include "util/escape.h"
 #include "util/file.h"
@@ -36,7 +37,6 @@ enum {
     MARGIN = 10,
     HEADER = 48,
     ROW = 17,
-    LETTER = 7, /* mean width, at a size of 12 */
     DEPTH_MAX = 2000,
     BOXES_MAX = 200 * 1000,
     BYTES_MAX = 1 << 30, /* of the input */
@@ -168,47 +168,6 @@ static int by_text(const void *a, const void *b)
 
 /* ---- Drawing --------------------------------------------------------------------------------------------------- */
 
-/* Text of an XML document: printable UTF-8, as it was read. No document may have U+FFFE and U+FFFF. */
-static void put_xml(struct output *out, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (length - i >= 3 && (!memcmp(text + i, "\xef\xbf\xbe", 3) || !memcmp(text + i, "\xef\xbf\xbf", 3))) {
-            output_literal(out, "\xef\xbf\xbd"); /* the replacement character */
-            i += 2;
-            continue;
-        }
-        const char *entity = c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : NULL;
-        output_literal(out, entity ? entity : (char[]){c, '\0'});
-    }
-}
-
-/* The same name has the same colour everywhere. */
-static unsigned colour_of(const char *name, size_t length, unsigned *green, unsigned *blue)
-{
-    uint64_t hash = length;
-    for (size_t i = 0; i < length; i++)
-        hash = hash_u64((uint8_t)name[i], hash);
-    *green = 60 + (unsigned)(hash >> 8 & 0xff) * 170 / 255;
-    *blue = (unsigned)(hash >> 16 & 0xff) * 60 / 255;
-    return 205 + (unsigned)(hash & 0xff) * 50 / 255;
-}
-
-/* The end of a name tells more than its namespace. */
-static void put_label(struct output *out, const char *name, size_t length, double width)
-{
-    size_t room = width > 6 ? (size_t)((width - 6) / LETTER) : 0;
-    if (room >= length) {
-        put_xml(out, name, length);
-    } else if (room >= 3) {
-        size_t first = length - (room - 2);
-        while (first < length && ((unsigned char)name[first] & 0xc0) == 0x80)
-            first++;
-        output_literal(out, "..");
-        put_xml(out, name + first, length - first);
-    }
-}
-
 /* Draws a box that ends at `end`, if it is wide enough. */
 static bool draw_box(struct flame *flame, size_t depth, const struct open_box *box, uint64_t end)
 {
@@ -223,15 +182,15 @@ static bool draw_box(struct flame *flame, size_t depth, const struct open_box *b
         return true;
     }
     flame->boxes++;
-    unsigned green, blue, red = colour_of(box->name, box->length, &green, &blue);
     size_t y = HEADER + ROW * (flame->depth - depth);
     output_printf(out, "<g class=\"b\" data-x=\"%.9f\" data-w=\"%.9f\" data-d=\"%zu\"><title>", x, share, depth);
-    put_xml(out, box->name, box->length);
+    svg_text(out, box->name, box->length);
     output_printf(out, " (%" PRIu64 " samples, %.2f%%)</title>", count, 100 * share);
-    output_printf(out, "<rect x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" fill=\"rgb(%u,%u,%u)\"/>",
-                  MARGIN + x * inner, y, width, ROW - 1, red, green, blue);
-    output_printf(out, "<text x=\"%.2f\" y=\"%zu\">", MARGIN + x * inner + 3, y + 12);
-    put_label(out, box->name, box->length, width);
+    output_printf(out, "<rect x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" ", MARGIN + x * inner, y, width,
+                  ROW - 1);
+    svg_fill(out, box->name, box->length);
+    output_printf(out, "/><text x=\"%.2f\" y=\"%zu\">", MARGIN + x * inner + 3, y + 12);
+    svg_label(out, box->name, box->length, width);
     output_literal(out, "</text></g>\n");
     return true;
 }
@@ -317,14 +276,9 @@ static void draw(struct flame *flame)
         flame->depth = depth > flame->depth ? depth : flame->depth;
     }
     size_t height = HEADER + ROW * (flame->depth + 1) + MARGIN;
-    output_printf(out,
-                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
-                  "height=\"%zu\" viewBox=\"0 0 %d %zu\">\n",
-                  WIDTH, height, WIDTH, height);
-    output_literal(out, "<style>text{font:12px sans-serif;pointer-events:none}g.b{cursor:pointer}"
-                        "g.b:hover rect{stroke:#000}.h{pointer-events:auto;cursor:pointer}</style>\n"
-                        "<rect width=\"100%\" height=\"100%\" fill=\"#fcfcf4\"/>\n"
-                        "<text id=\"reset\" class=\"h\" x=\"10\" y=\"24\">Reset</text>"
+    svg_begin(out, WIDTH, height,
+              "g.b{cursor:pointer}g.b:hover rect{stroke:#000}.h{pointer-events:auto;cursor:pointer}");
+    output_literal(out, "<text id=\"reset\" class=\"h\" x=\"10\" y=\"24\">Reset</text>"
                         "<text id=\"search\" class=\"h\" x=\"60\" y=\"24\">Search</text>"
                         "<text id=\"found\" x=\"120\" y=\"24\"/>\n");
     for (size_t i = 0; i < flame->stacks.count; i++)

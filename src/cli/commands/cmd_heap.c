@@ -72,6 +72,18 @@ struct work {
     bool out_of_memory;
 };
 
+/* The format of the file of --export follows from the end of its name. */
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t length = name ? strlen(name) : 0, size = strlen(ending);
+    return length >= size && strcmp(name + length - size, ending) == 0;
+}
+
+static bool is_treemap(const struct heap_options *options)
+{
+    return options->exports && ends_with(options->export, ".svg");
+}
+
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
 static int visit_segment(const struct cdacq_heap_segment *segment, void *context)
@@ -266,6 +278,19 @@ static void write_text(struct work *work)
     write_types(work);
 }
 
+static void write_treemap(struct work *work)
+{
+    struct treemap_type *types = allocate((work->list.count + 1) * sizeof *types);
+    size_t count = 0;
+    for (size_t i = 0; i < work->list.count; i++) {
+        const struct type_sum *type = &work->list.items[i];
+        if (!type->is_free)
+            types[count++] = (struct treemap_type){type->name, type->sum.count, type->sum.bytes};
+    }
+    heap_export_treemap(&work->out, types, count);
+    free(types);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------------------------ */
 
 static void write_room_members(struct json_writer *w, const struct room *room)
@@ -336,7 +361,7 @@ static void tell_problems(const struct work *work)
         message("%s", work->problems.items[i]);
     if (work->info.problem_count > PROBLEMS_SHOWN)
         message("%" PRIu64 " more problems%s", work->info.problem_count - PROBLEMS_SHOWN,
-                work->options->common.json ? "" : "; --json has them");
+                work->options->common.json || work->options->exports ? "" : "; --json has them");
     if (work->unnamed)
         message("%" PRIu64 " type%s without a name", work->unnamed, plural(work->unnamed));
 }
@@ -385,8 +410,8 @@ static bool show_other(const struct heap_options *options, const struct opened_t
         *ret = heap_why_show(&question, &options->why);
     else if (options->retained)
         *ret = heap_retained_show(&question);
-    else if (options->exports)
-        *ret = heap_export_write(&question);
+    else if (options->exports && !is_treemap(options))
+        *ret = (ends_with(options->export, ".gcdump") ? heap_export_gcdump : heap_export_snapshot)(&question);
     else
         return false;
     return true;
@@ -408,7 +433,7 @@ static int show_heap(const void *given, const struct opened_target *opened)
     bool is_read = read_heap(work);
     bool is_absent = is_read && heap_is_missing(&work->presence, work->info.problem_count);
     if (is_read)
-        (work->options->common.json ? write_json : write_text)(work);
+        (work->options->common.json ? write_json : is_treemap(work->options) ? write_treemap : write_text)(work);
     if (is_absent)
         message("no heap in this core: most of the objects in its %" PRIu64 " segments are missing",
                 work->all.segments);
@@ -433,6 +458,7 @@ static int run_export(const struct heap_options *options)
         return EXIT_USAGE;
     }
     with_file.common.output = options->export;
+    with_file.common.all = is_treemap(options);
     return target_run(&with_file.common, &(const struct target_use){.run = show_heap, .flags = CDACQ_OPEN_STOP});
 }
 
@@ -465,7 +491,10 @@ const struct option_row heap_rows[] = {
     {"retained", NULL, "show what would be freed with each static field, type and object",
      TO_FLAG(struct heap_options, retained)},
     {"strings", NULL, "show equal strings instead, and what their copies cost", TO_FLAG(struct heap_options, strings)},
-    {"export", "FILE", "write all objects, references and roots as a V8 heap snapshot, which Chrome and VS Code open",
+    {"export", "FILE",
+     "write the heap for other tools: FILE.heapsnapshot for Chrome and VS Code, FILE.gcdump for dotnet-gcdump, "
+     "PerfView "
+     "and Visual Studio, FILE.svg as an image of the types by namespace",
      TO_OUTPUT(struct heap_options, export), AND_GIVEN(struct heap_options, exports)},
     {0},
 };

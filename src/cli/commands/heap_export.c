@@ -176,13 +176,10 @@ static void name_root(struct work *work, const struct graph_root *root)
 
 static void name_type(struct work *work, uint32_t type)
 {
-    char text[64];
-    const char *name = heap_graph_type_name(&work->graph, type);
-    if (!name) {
-        snprintf(text, sizeof text, "? (MethodTable 0x%" PRIx64 ")", work->graph.types.items[type].method_table);
-        work->unnamed_types++;
-    }
-    if (!export_types_append(&work->types, (struct export_type){.name = keep_text(work, name ? name : text)}))
+    char room[GRAPH_TYPE_TEXT_SIZE];
+    const char *text = heap_graph_type_text(&work->graph, type, room);
+    work->unnamed_types += text == room;
+    if (!export_types_append(&work->types, (struct export_type){.name = keep_text(work, text)}))
         out_of_memory();
 }
 
@@ -295,38 +292,6 @@ static void name_all(struct work *work)
     }
     progress_end(&work->progress);
     number_indexed(work);
-}
-
-/* ---- Objects without a root ------------------------------------------------------------------------------------- */
-
-/* Lists objects from which all that no root keeps is reached: a node of a snapshot must be reached from its root. */
-static void list_unkept(struct work *work)
-{
-    const struct heap_graph *graph = &work->graph;
-    struct heap_paths paths;
-    struct graph_numbers stack = {0};
-    if (!heap_paths_find(graph, GRAPH_NONE, false, &paths))
-        out_of_memory();
-    for (uint32_t object = 0; object < graph->places.count; object++) {
-        if (paths.from[object] != GRAPH_NONE)
-            continue;
-        paths.from[object] = PATH_ROOT;
-        if (!graph_numbers_append(&work->unkept, object) || !graph_numbers_append(&stack, object))
-            out_of_memory();
-        while (stack.count) {
-            uint32_t from = stack.items[--stack.count];
-            for (uint32_t i = graph->first_edge.items[from]; i < graph->first_edge.items[from + 1]; i++) {
-                uint32_t other = graph->edges.items[i];
-                if (paths.from[other] != GRAPH_NONE)
-                    continue;
-                paths.from[other] = from;
-                if (!graph_numbers_append(&stack, other))
-                    out_of_memory();
-            }
-        }
-    }
-    graph_numbers_deinit(&stack);
-    heap_paths_deinit(&paths);
 }
 
 /* ---- The file --------------------------------------------------------------------------------------------------- */
@@ -501,7 +466,7 @@ static void write_file(struct work *work)
 
 static void tell_problems(const struct work *work)
 {
-    heap_graph_tell_problems(&work->graph);
+    heap_graph_tell_problems(&work->graph, false);
     if (work->unnamed_types)
         message("%" PRIu64 " type%s without a name", work->unnamed_types, plural(work->unnamed_types));
     if (work->unnamed_edges)
@@ -522,7 +487,7 @@ static void deinit(struct work *work)
     free(work);
 }
 
-int heap_export_write(const struct heap_question *question)
+int heap_export_snapshot(const struct heap_question *question)
 {
     struct work *work = allocate(sizeof *work);
     if (!output_open_private(&work->out, question->output)) {
@@ -534,7 +499,8 @@ int heap_export_write(const struct heap_question *question)
         name_all(work);
     target_let_go(question->opened->target);
     if (is_read) {
-        list_unkept(work);
+        if (!heap_paths_list_unkept(&work->graph, &work->unkept))
+            out_of_memory();
         write_file(work);
         tell_problems(work);
     }

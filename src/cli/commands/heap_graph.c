@@ -423,6 +423,15 @@ const char *heap_graph_type_name(struct heap_graph *graph, uint32_t type)
     return known->name;
 }
 
+const char *heap_graph_type_text(struct heap_graph *graph, uint32_t type, char room[static GRAPH_TYPE_TEXT_SIZE])
+{
+    const char *name = heap_graph_type_name(graph, type);
+    if (name)
+        return name;
+    snprintf(room, GRAPH_TYPE_TEXT_SIZE, "? (MethodTable 0x%" PRIx64 ")", graph->types.items[type].method_table);
+    return room;
+}
+
 void heap_graph_root_text(const struct heap_graph *graph, const struct graph_root *root,
                           char ret[static GRAPH_ROOT_TEXT_SIZE])
 {
@@ -457,11 +466,12 @@ void heap_graph_root_text(const struct heap_graph *graph, const struct graph_roo
     }
 }
 
-void heap_graph_tell_problems(const struct heap_graph *graph)
+void heap_graph_tell_problems(const struct heap_graph *graph, bool json_has_them)
 {
     heap_tell_under_way(graph->is_under_way);
     for (size_t i = 0; i < MIN(graph->problems.count, (size_t)PROBLEMS_SHOWN); i++)
         message("%s", graph->problems.items[i]);
     if (graph->problem_count > PROBLEMS_SHOWN)
-        message("%" PRIu64 " more problems; --json has them", graph->problem_count - PROBLEMS_SHOWN);
+        message("%" PRIu64 " more problems%s", graph->problem_count - PROBLEMS_SHOWN,
+                json_has_them ? "; --json has them" : "");
 }

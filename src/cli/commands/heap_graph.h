@@ -121,12 +121,16 @@ static inline uint64_t heap_graph_offset(const struct heap_graph *graph, uint32_
 /* The name of a type; NULL: not known. */
 const char *heap_graph_type_name(struct heap_graph *graph, uint32_t type);
 
+/* The name of a type, or what is shown in its place, which is then written to `room`. */
+enum { GRAPH_TYPE_TEXT_SIZE = 64 };
+const char *heap_graph_type_text(struct heap_graph *graph, uint32_t type, char room[static GRAPH_TYPE_TEXT_SIZE]);
+
 /* Writes what a root is: "static field Ns.Type.Field", "local of Ns.Type.Method() in frame 3 of thread 17". */
 enum { GRAPH_ROOT_TEXT_SIZE = 1024 };
 void heap_graph_root_text(const struct heap_graph *graph, const struct graph_root *root,
                           char ret[static GRAPH_ROOT_TEXT_SIZE]);
 
-/* Shows what was left out, as messages. */
-void heap_graph_tell_problems(const struct heap_graph *graph);
+/* Shows what was left out, as messages: the first of it, and where the rest is. */
+void heap_graph_tell_problems(const struct heap_graph *graph, bool json_has_them);
 
 #endif

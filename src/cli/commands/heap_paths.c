@@ -40,6 +40,40 @@ bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_
     return true;
 }
 
+/* Adds what an object leads to, and was not reached yet. */
+static bool follow_unkept(const struct heap_graph *graph, uint32_t *from, struct graph_numbers *stack)
+{
+    while (stack->count) {
+        uint32_t object = stack->items[--stack->count];
+        for (uint32_t i = graph->first_edge.items[object]; i < graph->first_edge.items[object + 1]; i++) {
+            uint32_t other = graph->edges.items[i];
+            if (from[other] != GRAPH_NONE)
+                continue;
+            from[other] = object;
+            if (!graph_numbers_append(stack, other))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool heap_paths_list_unkept(const struct heap_graph *graph, struct graph_numbers *ret)
+{
+    struct heap_paths paths;
+    struct graph_numbers stack = {0};
+    bool good = heap_paths_find(graph, GRAPH_NONE, false, &paths);
+    for (uint32_t object = 0; good && object < graph->places.count; object++) {
+        if (paths.from[object] != GRAPH_NONE)
+            continue;
+        paths.from[object] = PATH_ROOT;
+        good = graph_numbers_append(ret, object) && graph_numbers_append(&stack, object) &&
+               follow_unkept(graph, paths.from, &stack);
+    }
+    graph_numbers_deinit(&stack);
+    heap_paths_deinit(&paths);
+    return good;
+}
+
 void heap_paths_deinit(struct heap_paths *paths)
 {
     free(paths->from);

@@ -21,4 +21,7 @@ struct heap_paths {
 bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_top, struct heap_paths *ret);
 void heap_paths_deinit(struct heap_paths *paths);
 
+/* Appends objects from which all that no root keeps is reached. False when out of memory. */
+bool heap_paths_list_unkept(const struct heap_graph *graph, struct graph_numbers *ret);
+
 #endif

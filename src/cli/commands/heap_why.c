@@ -399,7 +399,7 @@ int heap_why_show(const struct heap_question *question, const struct word_list *
         message("%s for %" PRIu64 " object%s; native code of threads was not searched", not_found, work->unkept,
                 plural(work->unkept));
     if (partly || work->graph.is_under_way)
-        heap_graph_tell_problems(&work->graph);
+        heap_graph_tell_problems(&work->graph, !work->question->json);
     if (!output_close_if(&work->out, code != EXIT_FAILED))
         code = EXIT_FAILED;
     deinit(work);

@@ -4,12 +4,13 @@ using Microsoft.Diagnostics.Runtime;
 namespace Clrmd;
 
 /// <summary>
-/// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks | TAB objects | TAB heap | TAB roots]" and answers each with one line of JSON:
+/// Reads lines "CORE TAB LIBMSCORDACCORE [TAB locks | TAB objects | TAB heap | TAB roots | TAB gcdump]" and answers each with one line of JSON:
 /// {"threads": [{"tid", "alive", "frames": [{"ip", "sp", "method_desc", "frame", "name"}]}]} or {"error": text}.
 /// "frame" is the name of an explicit Frame; "method_desc" is null where there is no method.
 /// With "objects", instead: {"objects": [{"address", "table", "size", "string", "array", "fields"}], "threads": ["TID MANAGED_ID STATE"]}, see Objects.cs.
 /// With "heap", instead: {"types": [[method table, count, bytes, name]], "generations", "segments", ...}, see HeapTypes.cs.
 /// With "roots", instead: {"handles": {kind: count}, "finalizable": [waiting, ready], "reachable": {address: bool}}, see Roots.cs.
+/// With "gcdump", instead: what a .gcdump has; the second word is then dotnet-gcdump.dll, see Gcdump.cs.
 /// With "locks", instead: {"locks": [{"object", "thin", "tid", "recursion", "waiters"}]}, monitors that are held.
 /// </summary>
 internal static class Program
@@ -29,6 +30,8 @@ internal static class Program
     {
         try
         {
+            if (question == "gcdump")
+                return Gcdump.Describe(core, services);
             using DataTarget target = DataTarget.LoadDump(core);
             using ClrRuntime runtime = target.ClrVersions[0].CreateRuntime(services, true);
             if (question == "objects")
@@ -41,7 +44,7 @@ internal static class Program
                 return new() { ["locks"] = DescribeMonitors(runtime).Concat(DescribeThinLocks(runtime)).ToList() };
             return new() { ["threads"] = runtime.Threads.Select(DescribeThread).ToList() };
         }
-        catch (Exception exception) when (exception is ClrDiagnosticsException or IOException or InvalidDataException or InvalidOperationException)
+        catch (Exception exception) when (exception is ClrDiagnosticsException or IOException or InvalidDataException or InvalidOperationException or ApplicationException)
         {
             return new() { ["error"] = exception.Message };
         }
