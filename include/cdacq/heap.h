@@ -82,6 +82,44 @@ CDACQ_API enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *sessi
                                                      const struct cdacq_heap_visitor *visitor,
                                                      struct cdacq_heap_info *ret, struct cdacq_error *err);
 
+/*
+ * All objects of a heap as arrays, for what handles millions of them at once. The library owns the struct and the arrays
+ * until cdacq_heap_arrays_free(), also when the session is destroyed. They take 21 bytes an object; with references, 8
+ * more, and 8 a reference.
+ */
+struct cdacq_heap_arrays {
+    size_t size;                /* set by the library */
+    size_t object_count;        /* with free memory, as cdacq_heap_object.is_free */
+    const uint64_t *addresses;  /* of each object, in the order of cdacq_heap_visitor.object */
+    const uint64_t *byte_sizes; /* of each object */
+    const uint32_t *types;      /* of each object: its place in `method_tables` */
+    const uint8_t *generations; /* of each object: enum cdacq_generation */
+    size_t type_count;
+    const uint64_t *method_tables; /* of each type; see cdacq_session_get_type_name() */
+    uint32_t free_type;            /* of free memory; UINT32_MAX: there is none */
+    size_t reference_count;
+    const uint64_t *first_references; /* of each object: its first one in `targets`; and one more, the end */
+    const uint64_t *targets;          /* of each reference that is not null: an address */
+};
+
+/* What else cdacq_session_read_heap() reads. */
+enum cdacq_heap_read_flags {
+    CDACQ_HEAP_REFERENCES = 1 << 0, /* `first_references` and `targets`, which are NULL otherwise */
+};
+
+/*
+ * Visits the heap as cdacq_session_visit_heap does, and fails in the same ways, but returns objects and references as
+ * arrays. `visitor`, which may be NULL, is called for segments and problems alone. `flags`: enum cdacq_heap_read_flags.
+ * CDACQ_STOPPED: a callback returned non-zero; *ret has what was read before. Free *ret with cdacq_heap_arrays_free().
+ */
+CDACQ_API enum cdacq_status cdacq_session_read_heap(struct cdacq_session *session, unsigned flags,
+                                                    const struct cdacq_heap_visitor *visitor,
+                                                    struct cdacq_heap_arrays **ret, struct cdacq_heap_info *ret_info,
+                                                    struct cdacq_error *err);
+
+/* Frees the arrays. NULL is allowed. Any thread may call it. */
+CDACQ_API void cdacq_heap_arrays_free(struct cdacq_heap_arrays *arrays);
+
 /* A string in the heap. Its size never changes. */
 struct cdacq_heap_string {
     uint64_t address;

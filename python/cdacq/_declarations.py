@@ -12,20 +12,20 @@ __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOU
            "Delegate", "DescribeNeed", "DescriptorItem", "DescriptorItemKind", "ENUMS", "ERROR_MESSAGE_SIZE",
            "ElfFlags", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_",
            "FUNCTIONS", "FailedTask", "FetchFailed", "Fetching", "Field", "FindFile", "Frame", "FrameKind",
-           "FrameSource", "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapInfo", "HeapObject",
-           "HeapRoot", "HeapSegment", "HeapString", "HeapVisitor", "Item", "JITDUMP_LAST", "JitManagerInfo", "JitType",
-           "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags", "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall",
-           "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad", "JitdumpMove", "JitdumpPlace", "JitdumpRange",
-           "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque", "JitdumpSamplyDebugInfo2",
-           "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo", "JitdumpWriteFlags", "Lock", "LockKind",
-           "MappedFile", "Mapping", "Memory", "MemoryThread", "MemoryUse", "Method", "NameStyle", "Need", "NeedKind",
-           "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags", "Options", "PdbInfo", "Problem", "Process",
-           "ProcessInfo", "ProcessorLimit", "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor",
-           "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog",
-           "StressMessage", "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool",
-           "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind",
-           "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "VisitReference", "Visited", "Visitor",
-           "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
+           "FrameSource", "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapArrays", "HeapInfo",
+           "HeapObject", "HeapReadFlags", "HeapRoot", "HeapSegment", "HeapString", "HeapVisitor", "Item",
+           "JITDUMP_LAST", "JitManagerInfo", "JitType", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags",
+           "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
+           "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque",
+           "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo",
+           "JitdumpWriteFlags", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "MemoryUse",
+           "Method", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags",
+           "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "ProcessorLimit", "Progress", "Read", "Reference",
+           "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status",
+           "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall", "TargetInfo", "TargetKind", "Task",
+           "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind",
+           "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags",
+           "VisitReference", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -154,6 +154,11 @@ class Generation(enum.IntEnum):
         """"0", "1", "2", "loh", "poh", "frozen"."""
         from ._abi import static_text
         return static_text("cdacq_generation_text", self)
+
+
+class HeapReadFlags(enum.IntFlag):
+    """What else cdacq_session_read_heap() reads."""
+    REFERENCES = 1 << 0
 
 
 class RootKind(enum.IntEnum):
@@ -697,6 +702,23 @@ class HeapVisitor(Structure):
         ("reference", Reference),
         ("problem", Problem),
         ("context", c_void_p),
+    ]
+
+
+class HeapArrays(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("object_count", c_size_t),
+        ("addresses", POINTER(c_uint64)),
+        ("byte_sizes", POINTER(c_uint64)),
+        ("types", POINTER(c_uint32)),
+        ("generations", c_void_p),
+        ("type_count", c_size_t),
+        ("method_tables", POINTER(c_uint64)),
+        ("free_type", c_uint32),
+        ("reference_count", c_size_t),
+        ("first_references", POINTER(c_uint64)),
+        ("targets", POINTER(c_uint64)),
     ]
 
 
@@ -1600,6 +1622,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_status": (Status, "CDACQ_"),
     "cdacq_exception_flaw": (ExceptionFlaw, "CDACQ_EXCEPTION_"),
     "cdacq_generation": (Generation, "CDACQ_"),
+    "cdacq_heap_read_flags": (HeapReadFlags, "CDACQ_HEAP_"),
     "cdacq_root_kind": (RootKind, "CDACQ_ROOT_"),
     "cdacq_handle_kind": (HandleKind, "CDACQ_HANDLE_"),
     "cdacq_jitdump_flags": (JitdumpFlags, "CDACQ_JITDUMP_"),
@@ -1653,6 +1676,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_heap_object": HeapObject,
     "cdacq_heap_info": HeapInfo,
     "cdacq_heap_visitor": HeapVisitor,
+    "cdacq_heap_arrays": HeapArrays,
     "cdacq_heap_string": HeapString,
     "cdacq_memory_use": MemoryUse,
     "cdacq_heap_root": HeapRoot,
@@ -1758,6 +1782,9 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_follower_close_jitdump": (c_int, c_void_p, POINTER(Sink), POINTER(Written), POINTER(Error)),
     "cdacq_generation_text": (c_char_p, c_int),
     "cdacq_session_visit_heap": (c_int, c_void_p, POINTER(HeapVisitor), POINTER(HeapInfo), POINTER(Error)),
+    "cdacq_session_read_heap": (c_int, c_void_p, c_uint, POINTER(HeapVisitor), POINTER(c_void_p), POINTER(HeapInfo),
+        POINTER(Error)),
+    "cdacq_heap_arrays_free": (None, POINTER(HeapArrays)),
     "cdacq_session_visit_strings": (c_int, c_void_p, Visitor, c_void_p, POINTER(HeapInfo), POINTER(c_uint64),
         POINTER(Error)),
     "cdacq_session_get_memory_use": (c_int, c_void_p, POINTER(MemoryUse), POINTER(Error)),

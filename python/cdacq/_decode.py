@@ -1,6 +1,7 @@
 """From structs of C to the records of the package. Private."""
 from __future__ import annotations
 
+import array
 import ctypes
 import functools
 import gc
@@ -42,6 +43,37 @@ def number(value: int, what: str, bits: int = 64) -> int:
     if not 0 <= value < 1 << bits:
         raise OverflowError(f"{value:#x} is not {what}")
     return value
+
+
+class _HeapArrays:
+    """Frees the arrays of a heap when nothing refers to them any more."""
+
+    def __init__(self, arrays: _abi.HeapArrays) -> None:
+        self._free = _abi.library().cdacq_heap_arrays_free
+        self._arrays = arrays
+
+    def __del__(self) -> None:
+        self._free(self._arrays)
+
+
+def heap_arrays(address: int | None) -> tuple[Any, ...]:
+    """The arrays of a struct cdacq_heap_arrays, as records.Heap has them; None: they are empty."""
+    arrays = _abi.HeapArrays.from_address(address) if address else _abi.HeapArrays()
+    owner = _HeapArrays(arrays) if address else None
+
+    def view(values: Any, count: int, code: str) -> memoryview:
+        place = ctypes.cast(values, ctypes.c_void_p).value
+        if not place or not count:
+            return memoryview(array.array(code)).toreadonly()
+        data = (ctypes.c_uint8 * (count * struct.calcsize(code))).from_address(place)
+        data.owner = owner  # type: ignore[attr-defined]
+        return memoryview(data).cast("B").cast(code).toreadonly()
+
+    count = arrays.object_count
+    return (view(arrays.addresses, count, "Q"), view(arrays.byte_sizes, count, "Q"), view(arrays.types, count, "I"),
+            view(arrays.generations, count, "B"), view(arrays.method_tables, arrays.type_count, "Q"),
+            arrays.free_type if arrays.free_type < arrays.type_count else None,
+            view(arrays.first_references, count + 1, "Q"), view(arrays.targets, arrays.reference_count, "Q"))
 
 
 def address(value: int) -> int:

@@ -1,7 +1,6 @@
 """What a session and a target have in common: every look-up. Private."""
 from __future__ import annotations
 
-import array
 import ctypes
 import operator
 import os
@@ -769,21 +768,16 @@ class Lookups:
 
     # ---- The heap
 
-    def heap(self, with_objects: bool = True) -> records.Heap:
-        """The GC heap, with all its objects unless `with_objects` is false. Stop a process: else it changes meanwhile."""
+    def heap(self, with_objects: bool = True, with_references: bool = False) -> records.Heap:
+        """The GC heap, with all its objects unless `with_objects` is false, and their references. Stop a process: else it
+        changes meanwhile."""
         info = _sized(_abi.HeapInfo)
         segments: list[records.HeapSegment] = []
         problems: list[str] = []
-        objects = tuple(array.array(code) for code in "QQQB")
+        arrays = ctypes.c_void_p()
 
         def take_segment(address: int, _context: object) -> int:
             segments.append(_heap_segment(_abi.HeapSegment.from_address(address)))
-            return 0
-
-        def take_object(address: int, _context: object) -> int:
-            item = _abi.HeapObject.from_address(address)
-            for values, value in zip(objects, (item.address, item.method_table, item.byte_size, item.generation)):
-                values.append(value)
             return 0
 
         def take_problem(text: int, _context: object) -> int:
@@ -792,13 +786,15 @@ class Lookups:
 
         visitor = _sized(_abi.HeapVisitor)
         visitor.segment = _abi.Visitor(self._pending.guard(take_segment, 1))
-        if with_objects:
-            visitor.object = _abi.Visitor(self._pending.guard(take_object, 1))
         visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
         with self._inside() as handle, self._pending.collecting():
-            call("cdacq_session_visit_heap", handle, ctypes.byref(visitor), ctypes.byref(info))
+            if with_objects or with_references:
+                call("cdacq_session_read_heap", handle, _abi.HeapReadFlags.REFERENCES if with_references else 0, ctypes.byref(visitor),
+                     ctypes.byref(arrays), ctypes.byref(info))
+            else:
+                call("cdacq_session_visit_heap", handle, ctypes.byref(visitor), ctypes.byref(info))
         return records.Heap(info.is_server, info.has_regions, info.is_under_way, info.heap_count, info.problem_count,
-                            segments, problems, *objects)
+                            segments, problems, *_decode.heap_arrays(arrays.value))
 
     def roots(self) -> records.Roots:
         """What keeps objects: static fields, stacks, handles, finalizer queues. Stop a process, or its stacks are missing."""

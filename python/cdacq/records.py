@@ -1,7 +1,6 @@
 """The records in which answers are returned: tuples with names. What is not known is None or 0."""
 from __future__ import annotations
 
-import array
 import struct
 from typing import NamedTuple
 
@@ -514,8 +513,8 @@ class CompleteCore(NamedTuple):
 
 
 class Heap(NamedTuple):
-    """The GC heap. The arrays have an element for each object, in the order of the walk; they are buffers, so that
-    numpy.frombuffer takes them as they are."""
+    """The GC heap. The arrays are read-only buffers of the library's memory, which numpy.frombuffer takes without a copy;
+    those of objects have an element for each, in the order of the walk."""
     is_server: bool
     has_regions: bool
     is_under_way: bool
@@ -525,12 +524,22 @@ class Heap(NamedTuple):
     segments: list[HeapSegment]
     problems: list[str]
     """What was left out, the first 1,000."""
-    addresses: array.array[int]
-    method_tables: array.array[int]
-    """For Session.type_name()."""
-    byte_sizes: array.array[int]
-    generations: array.array[int]
-    """The numbers of enum Generation."""
+    addresses: memoryview
+    """64 bits an object."""
+    byte_sizes: memoryview
+    """64 bits an object."""
+    types: memoryview
+    """32 bits an object: its place in `method_tables`."""
+    generations: memoryview
+    """8 bits an object: enum Generation."""
+    method_tables: memoryview
+    """64 bits a type, for Session.type_name()."""
+    free_type: int | None
+    """The type of free memory between objects, which is among them."""
+    first_references: memoryview
+    """64 bits an object, and one more: where its references begin in `targets`. Empty without references."""
+    targets: memoryview
+    """64 bits a reference: the address that it has."""
 
 
 class HeapRoot(NamedTuple):

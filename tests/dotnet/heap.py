@@ -22,6 +22,7 @@ import lab
 import stack_run
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 SEGMENTS = "libclrgc.so"  # the GC with segments
 COLLECTORS = [("workstation", {}), ("server", {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}),
               ("workstation, segments", {"DOTNET_GCName": SEGMENTS}),
@@ -162,6 +163,44 @@ def compare_snapshot(tally, core, heap):
     os.remove(small)
 
 
+def compare_arrays(tally, core, heap):
+    """The arrays of the Python package are of the same objects, and numpy takes them as they are. References lead to objects."""
+    if "CDACQ_LIBRARY" not in os.environ:
+        return
+    sys.path.insert(0, PACKAGE)
+    try:
+        import cdacq
+        with cdacq.open(core) as target:
+            found = target.heap(with_references=True)
+            names = [target.type_name(table) for table in found.method_tables]
+    except OSError as reason:  # a library with sanitizers
+        print(f"  skipped the Python package: {reason}")
+        return
+    sums = [[0, 0] for _ in names]  # the target is closed, but the arrays stay
+    for kind, size in zip(found.types, found.byte_sizes):
+        sums[kind][0] += 1
+        sums[kind][1] += size
+    compare_types(tally, "arrays", {f"0x{table:x}": tuple(pair) for table, pair in zip(found.method_tables, sums)}, heap.types)
+    tally.expect(names[found.free_type] == "Free" and found.problem_count == 0 and found.addresses.readonly, "arrays: free memory")
+    generations = collections.Counter(cdacq.Generation(number).name.lower().removeprefix("generation_") for number in found.generations)
+    tally.expect(sorted(generations.values()) == sorted(objects for objects, _ in heap.generations().values()), f"arrays: {generations}")
+    every = set(found.addresses)
+    outside = sum(target not in every for target in found.targets)
+    tally.expect(len(found.targets) > LEAST_OBJECTS and not outside, f"arrays: {outside} of {len(found.targets)} references lead to no object")
+    ends = found.first_references
+    tally.expect(len(ends) == len(found.addresses) + 1 and ends[0] == 0 and ends[-1] == len(found.targets) and
+                 all(begin <= end for begin, end in zip(ends, ends[1:])), "arrays: references of objects")
+    tally.said["references in arrays"] += len(found.targets)
+    try:
+        import numpy
+    except ImportError:
+        return
+    counts = numpy.bincount(numpy.frombuffer(found.types, dtype=numpy.uint32))
+    tally.expect([int(count) for count in counts] == [pair[0] for pair in sums], "arrays: numpy counts other objects")
+    tally.expect(numpy.frombuffer(found.addresses, dtype=numpy.uint64).__array_interface__["data"][0] ==
+                 numpy.asarray(found.addresses).__array_interface__["data"][0], "arrays: numpy has copied one")
+
+
 def compare_memory(tally, what, heap, pid=None):
     """The kinds of memory: of a running process they are what the kernel says is in RAM."""
     memory = heap.summary.get("memory")
@@ -239,6 +278,7 @@ def test_collector(work, runtime, services, name, settings):
             compare_memory(tally, kind, heap)
             compare_strings(tally, kind, core)
             if kind == "full":
+                compare_arrays(tally, core, heap)
                 compare_growth(tally, "growth", core, target.pid)
             if kind == "kernel":
                 judge_completed(tally, services, core, directory, heap)

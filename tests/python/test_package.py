@@ -852,8 +852,9 @@ class Files(unittest.TestCase):
         self.assertFalse(memory.is_resident)
         self.assertGreater(memory.files, 0)
         self.assertGreater(memory.stacks, 0)
-        with cdacq.open(CRASH) as target, self.assertRaises(cdacq.Error):  # it has no heap
-            target.strings()
+        for ask in ["strings"], ["heap"], ["heap", False], ["heap", True, True]:  # it has no heap
+            with cdacq.open(CRASH) as target, self.assertRaises(cdacq.Error):
+                getattr(target, ask[0])(*ask[1:])
 
     def test_perf_map_and_verify(self):
         left_out = []
