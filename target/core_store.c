@@ -108,33 +108,10 @@ static size_t next_bytes(struct intake *intake, uint8_t *bytes, size_t size)
 
 /* ---- The temporary file ------------------------------------------------------------------------------------------ */
 
-static int create_in(const char *directory)
-{
-    int fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    /* The file system has no unnamed files. */
-    char path[4096];
-    if ((size_t)snprintf(path, sizeof path, "%s/cdacq-XXXXXX", directory) >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    return fd;
-}
-
 static enum cdacq_status create_file(struct intake *intake, struct cdacq_error *err)
 {
     struct rlimit limit;
-    const char *given = getenv("TMPDIR");
-    const char *const directories[] = {given && given[0] ? given : "/var/tmp", "/tmp"};
-    size_t count = given && given[0] ? 1 : ARRAY_SIZE(directories);
-    for (size_t i = 0; intake->stored < 0 && i < count; i++) {
-        intake->directory = directories[i];
-        intake->stored = create_in(directories[i]);
-    }
+    intake->stored = file_create_temporary(&intake->directory);
     if (intake->stored < 0)
         return error_set(err, CDACQ_ERR_IO, 0, "%s: no temporary file can be created in %s (TMPDIR): %s", intake->name,
                          intake->directory, strerror(errno));

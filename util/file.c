@@ -146,6 +146,36 @@ void file_close_all_from(int first, int except)
             (void)close(fd);
 }
 
+static int create_in(const char *directory)
+{
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    /* The file system has no unnamed files. */
+    char path[4096];
+    if ((size_t)snprintf(path, sizeof path, "%s/cdacq-XXXXXX", directory) >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+int file_create_temporary(const char **ret_directory)
+{
+    const char *given = getenv("TMPDIR");
+    const char *const directories[] = {given && given[0] ? given : "/var/tmp", "/tmp"};
+    size_t count = given && given[0] ? 1 : ARRAY_SIZE(directories);
+    int fd = -1;
+    for (size_t i = 0; fd < 0 && i < count; i++) {
+        *ret_directory = directories[i];
+        fd = create_in(directories[i]);
+    }
+    return fd;
+}
+
 int file_in_memory(const char *label)
 {
     return memfd_create(label, MFD_CLOEXEC);

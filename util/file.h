@@ -48,6 +48,12 @@ char *file_read_all(int fd, size_t most, size_t *ret_length);
  */
 void file_close_all_from(int first, int except);
 
+/*
+ * Creates a file without a name on disk, for temporary data: in TMPDIR, or else in /var/tmp or /tmp. *ret_directory is
+ * where it is, or where it could not be created: -1 with errno set.
+ */
+int file_create_temporary(const char **ret_directory);
+
 /* Creates a file without a name, in memory (memfd). -1 with errno set. */
 int file_in_memory(const char *label);
 

@@ -32,17 +32,18 @@ void *vector_shrink(void *items, size_t *capacity, size_t count, size_t item_siz
         size_t count, capacity;          \
     }
 
-#define DEFINE_VECTOR_FUNCTIONS(vector, type)                                                      \
+/* `grow` and `release` are the functions for memory, like vector_grow() and free(). */
+#define DEFINE_VECTOR_FUNCTIONS_WITH(vector, type, grow, release)                                  \
     __attribute__((unused)) static inline void vector##_deinit(struct vector *v)                   \
     {                                                                                              \
-        free(v->items);                                                                            \
+        release(v->items);                                                                         \
         *v = (struct vector){0};                                                                   \
     }                                                                                              \
     __attribute__((unused)) static inline bool vector##_reserve(struct vector *v, size_t capacity) \
     {                                                                                              \
         if (LIKELY(capacity <= v->capacity))                                                       \
             return true;                                                                           \
-        type *items = vector_grow(v->items, &v->capacity, capacity, sizeof(type));                 \
+        type *items = grow(v->items, &v->capacity, capacity, sizeof(type));                        \
         if (!items)                                                                                \
             return false;                                                                          \
         v->items = items;                                                                          \
@@ -73,10 +74,14 @@ void *vector_shrink(void *items, size_t *capacity, size_t count, size_t item_siz
             *items = item;                                                                         \
         return items != NULL;                                                                      \
     }                                                                                              \
-    __attribute__((unused)) static inline void vector##_shrink(struct vector *v)                   \
-    {                                                                                              \
-        v->items = vector_shrink(v->items, &v->capacity, v->count, sizeof(type));                  \
-    }                                                                                              \
+    _Static_assert(sizeof(type) > 0, "a type")
+
+#define DEFINE_VECTOR_FUNCTIONS(vector, type)                                     \
+    DEFINE_VECTOR_FUNCTIONS_WITH(vector, type, vector_grow, free);                \
+    __attribute__((unused)) static inline void vector##_shrink(struct vector *v)  \
+    {                                                                             \
+        v->items = vector_shrink(v->items, &v->capacity, v->count, sizeof(type)); \
+    }                                                                             \
     _Static_assert(sizeof(type) > 0, "a type")
 
 #define DEFINE_VECTOR(vector, type)   \

@@ -36,6 +36,10 @@ void watchdog_remove(int folder, const char *name)
     (void)folder, (void)name;
 }
 
+void watchdog_remove_now(void)
+{
+}
+
 void watchdog_block_ends(sigset_t *ret_before)
 {
     sigemptyset(ret_before);
@@ -61,6 +65,11 @@ void progress_begin(struct progress *progress, const char *what, int results)
 void progress_step(struct progress *progress, uint64_t done)
 {
     (void)progress, (void)done;
+}
+
+void progress_estimate(struct progress *progress, uint64_t done, uint64_t part, uint64_t whole)
+{
+    (void)progress, (void)done, (void)part, (void)whole;
 }
 
 void progress_expect(struct progress *progress, uint64_t total)

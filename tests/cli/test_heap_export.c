@@ -7,6 +7,7 @@
 
 #include "src/cli/base/json_writer.c"
 #include "src/cli/base/output.c"
+#include "src/cli/base/spill.c"
 #include "src/cli/commands/heap_paths.c"
 #define STEP graph_step
 #include "src/cli/commands/heap_graph.c"

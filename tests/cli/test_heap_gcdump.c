@@ -17,6 +17,7 @@ static enum cdacq_status give_process(struct cdacq_target *target, struct cdacq_
 #define cdacq_version()               "test"
 
 #include "src/cli/base/output.c"
+#include "src/cli/base/spill.c"
 #include "src/cli/commands/heap_paths.c"
 #define STEP graph_step
 #include "src/cli/commands/heap_graph.c"

@@ -14,6 +14,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/base/spill.h"
 #include "src/cli/base/type_sums.h"
 #include "src/cli/commands/heap_export.h"
 #include "src/cli/commands/heap_growth.h"
@@ -65,7 +66,7 @@ struct work {
     struct type_sums types; /* of the chosen generation */
     struct type_list list;  /* the largest first */
     struct problem_list problems;
-    uint64_t visited; /* objects, for the progress */
+    uint64_t visited, walked, bytes; /* for the progress: objects, their bytes, those of all segments */
     uint64_t unnamed;
     struct cdacq_memory_use memory;
     bool has_memory; /* it is known */
@@ -96,6 +97,7 @@ static int visit_segment(const struct cdacq_heap_segment *segment, void *context
         rooms[i]->committed += committed;
         rooms[i]->segments++;
     }
+    work->bytes += segment->end - segment->begin;
     heap_presence_add_segment(&work->presence, segment);
     return 0;
 }
@@ -107,8 +109,9 @@ static int visit_object(const struct cdacq_heap_object *object, void *context)
     object_sum_add(object->is_free ? &generation->free : &generation->objects,
                    (struct object_sum){1, object->byte_size});
     heap_presence_add_object(&work->presence, object);
+    work->walked += object->byte_size;
     if (UNLIKELY(++work->visited % STEP == 0))
-        progress_step(&work->progress, work->visited);
+        progress_estimate(&work->progress, work->visited, work->walked, work->bytes);
     if (work->options->generation != ANY_GENERATION && work->options->generation != object->generation + 1u)
         return 0;
     work->out_of_memory = !type_sums_add(&work->types, object);
@@ -465,6 +468,9 @@ static int run_export(const struct heap_options *options)
 static int run(const void *given)
 {
     const struct heap_options *options = given;
+    uint64_t memory_max = options->common.open.memory_max;
+    if (memory_max != CDACQ_BOUND_BY_SIZE)
+        spill_set_bound(memory_max ? memory_max : UINT64_MAX);
     const struct heap_growth_options growth = {
         .common = &options->common, .types = &options->types, .generation = (int)options->generation - 1};
     if (options->exports)

@@ -1,8 +1,8 @@
 #include "src/cli/commands/dominators.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "src/cli/base/spill.h"
 #include "util/base.h"
 #include "util/vector.h"
 
@@ -23,22 +23,22 @@ struct finder {
 
 static uint32_t *numbers(uint64_t count)
 {
-    return count < SIZE_MAX / sizeof(uint32_t) ? malloc((size_t)(count + 1) * sizeof(uint32_t)) : NULL;
+    return spill_resize(NULL, 0, (count + 1) * sizeof(uint32_t));
 }
 
 /* Numbers the nodes as a depth-first search meets them, and counts the edges between them. */
 static bool search(struct finder *f, uint64_t *ret_edges)
 {
     const struct dominators_graph *graph = f->graph;
-    uint32_t *cursor = calloc((size_t)graph->count + 1, sizeof *cursor);
+    uint32_t *cursor = numbers(graph->count);
     uint32_t at = 0;
     uint64_t edges = 0;
     f->place = numbers(graph->count);
     f->order = numbers(graph->count);
     f->parent = numbers(graph->count);
-    f->first = calloc((size_t)graph->count + 1, sizeof *f->first);
+    f->first = numbers(graph->count);
     if (!cursor || !f->place || !f->order || !f->parent || !f->first) {
-        free(cursor);
+        spill_free(cursor);
         return false;
     }
     memset(f->place, 0xff, graph->count * sizeof *f->place);
@@ -63,7 +63,7 @@ static bool search(struct finder *f, uint64_t *ret_edges)
         f->first[f->place[next]]++;
         edges++;
     }
-    free(cursor);
+    spill_free(cursor);
     *ret_edges = edges;
     return edges < UINT32_MAX;
 }
@@ -83,7 +83,7 @@ static bool list_predecessors(struct finder *f, uint64_t edges)
             f->before[--f->first[f->place[next]]] = i;
     }
     f->first[f->count] = (uint32_t)edges;
-    free(f->place);
+    spill_free(f->place);
     f->place = NULL;
     return true;
 }
@@ -144,16 +144,16 @@ bool dominators_find(const struct dominators_graph *graph, struct dominators *re
     if (graph->release)
         graph->release(graph->context);
     good = good && find_all(&f);
-    free(f.place);
-    free(f.parent);
-    free(f.first);
-    free(f.before);
-    free(f.semi);
-    free(f.label);
+    spill_free(f.place);
+    spill_free(f.parent);
+    spill_free(f.first);
+    spill_free(f.before);
+    spill_free(f.semi);
+    spill_free(f.label);
     places_deinit(&f.path);
     if (!good) {
-        free(f.order);
-        free(f.of);
+        spill_free(f.order);
+        spill_free(f.of);
         return false;
     }
     *ret = (struct dominators){.count = f.count, .order = f.order, .of = f.of};
@@ -162,7 +162,7 @@ bool dominators_find(const struct dominators_graph *graph, struct dominators *re
 
 void dominators_deinit(struct dominators *dominators)
 {
-    free(dominators->order);
-    free(dominators->of);
+    spill_free(dominators->order);
+    spill_free(dominators->of);
     *dominators = (struct dominators){0};
 }

@@ -500,7 +500,7 @@ int heap_export_snapshot(const struct heap_question *question)
     target_let_go(question->opened->target);
     if (is_read) {
         if (!heap_paths_list_unkept(&work->graph, &work->unkept))
-            out_of_memory();
+            spill_fail();
         write_file(work);
         tell_problems(work);
     }

@@ -24,16 +24,6 @@ static int fail(struct heap_graph *graph, const char *why)
     return 1;
 }
 
-static uint64_t memory_of(const struct heap_graph *graph)
-{
-    return sizeof(uint32_t) *
-               ((uint64_t)graph->places.capacity + graph->sizes.capacity + graph->type_of.capacity +
-                graph->first_edge.capacity + graph->edges.capacity + graph->blocks.capacity + graph->offsets.capacity) +
-           graph->paddings.capacity + sizeof(struct graph_root) * (uint64_t)graph->roots.capacity;
-}
-
-static const char too_large[] = "the graph of its objects would take more than 8 GiB";
-
 static int add_problem(const char *text, void *context)
 {
     struct heap_graph *graph = context;
@@ -42,7 +32,7 @@ static int add_problem(const char *text, void *context)
     if (copy && graph_texts_append(&graph->problems, copy))
         return 0;
     free(copy);
-    return fail(graph, "out of memory");
+    return fail(graph, spill_failure());
 }
 
 /* ---- Objects ---------------------------------------------------------------------------------------------------- */
@@ -52,7 +42,8 @@ static int add_segment(const struct cdacq_heap_segment *segment, void *context)
     struct heap_graph *graph = context;
     const struct graph_segment added = {
         .begin = segment->begin, .end = segment->end, .generation = segment->generation};
-    return graph_segments_append(&graph->segments, added) ? 0 : fail(graph, "out of memory");
+    graph->bytes += segment->end - segment->begin;
+    return graph_segments_append(&graph->segments, added) ? 0 : fail(graph, spill_failure());
 }
 
 static int find_type(struct heap_graph *graph, uint64_t method_table, uint32_t *ret)
@@ -65,7 +56,7 @@ static int find_type(struct heap_graph *graph, uint64_t method_table, uint32_t *
     bool added = false;
     graph->recent = graph_type_index_insert(&graph->type_index, type, &added);
     if (!graph->recent || (added && !graph_types_append(&graph->types, type)))
-        return fail(graph, "out of memory");
+        return fail(graph, spill_failure());
     *ret = graph->recent->index;
     return 0;
 }
@@ -74,6 +65,7 @@ static int add_object(const struct cdacq_heap_object *object, void *context)
 {
     struct heap_graph *graph = context;
     uint32_t type;
+    graph->walked += object->byte_size;
     if (object->is_free)
         return 0;
     while (graph->segment + 1 < graph->segments.count && object->address >= graph->segments.items[graph->segment].end)
@@ -86,16 +78,13 @@ static int add_object(const struct cdacq_heap_object *object, void *context)
         return fail(graph, "a segment of it has more than 16 GiB");
     if (find_type(graph, object->method_table, &type))
         return 1;
-    if (!graph_numbers_append(&graph->places, (uint32_t)place) ||
-        !graph_numbers_append(&graph->sizes, (uint32_t)size) || !graph_numbers_append(&graph->type_of, type))
-        return fail(graph, "out of memory");
+    if (!graph_array_append(&graph->places, (uint32_t)place) || !graph_array_append(&graph->sizes, (uint32_t)size) ||
+        !graph_array_append(&graph->type_of, type))
+        return fail(graph, spill_failure());
     if (graph->has_offsets && !graph_bytes_append(&graph->paddings, (uint8_t)(size * SIZE - object->byte_size)))
-        return fail(graph, "out of memory");
-    if (UNLIKELY(graph->places.count % STEP == 0)) {
-        progress_step(&graph->progress, graph->places.count);
-        if (memory_of(graph) > GRAPH_MEMORY_MAX)
-            return fail(graph, too_large);
-    }
+        return fail(graph, spill_failure());
+    if (UNLIKELY(graph->places.count % STEP == 0)) /* references take the other half */
+        progress_estimate(&graph->progress, graph->places.count, graph->walked, 2 * graph->bytes);
     return 0;
 }
 
@@ -117,10 +106,10 @@ static bool index_blocks(struct heap_graph *graph)
         segment->first_block = (uint32_t)graph->blocks.count;
         if (segment->first == end)
             continue;
-        if (graph->blocks.count + count > UINT32_MAX || memory_of(graph) + sizeof(uint32_t) * count > GRAPH_MEMORY_MAX)
-            return !fail(graph, too_large);
-        if (!graph_numbers_reserve(&graph->blocks, graph->blocks.count + (size_t)count))
-            return !fail(graph, "out of memory");
+        if (graph->blocks.count + count > UINT32_MAX)
+            return !fail(graph, "its segments are too large");
+        if (!graph_array_reserve(&graph->blocks, graph->blocks.count + (size_t)count))
+            return !fail(graph, spill_failure());
         for (uint64_t block = 0; block < count; block++) {
             while (object < end && graph->places.items[object] < block * BLOCK_PLACES)
                 object++;
@@ -204,8 +193,8 @@ static int add_root(const struct cdacq_heap_root *root, void *context)
     if (graph->roots.count >= GRAPH_ROOTS_MAX)
         return fail(graph, "it has more than 16 million roots");
     if (is_static && root->address && !graph_addresses_append(&graph->slots, root->address))
-        return fail(graph, "out of memory");
-    return graph_roots_append(&graph->roots, added) ? 0 : fail(graph, "out of memory");
+        return fail(graph, spill_failure());
+    return graph_roots_append(&graph->roots, added) ? 0 : fail(graph, spill_failure());
 }
 
 /* The kinds are in the order of what they say; the handle of a thread's or a type's array of statics says least. */
@@ -246,7 +235,7 @@ static bool sort_roots(struct heap_graph *graph)
         qsort(graph->slots.items, graph->slots.count, sizeof *graph->slots.items, by_address);
     for (size_t i = 0; i < graph->roots.count; i++)
         if (graph->roots.items[i].dependent != GRAPH_NONE && !graph_numbers_append(&graph->dependents, (uint32_t)i))
-            return !fail(graph, "out of memory");
+            return !fail(graph, spill_failure());
     if (graph->dependents.count)
         qsort_r(graph->dependents.items, graph->dependents.count, sizeof *graph->dependents.items, by_object, graph);
     return true;
@@ -257,13 +246,11 @@ static bool sort_roots(struct heap_graph *graph)
 /* `offset` is in units of PLACE. */
 static int add_edge(struct heap_graph *graph, uint32_t target, uint64_t offset)
 {
-    if (graph->has_offsets && !graph_numbers_append(&graph->offsets, (uint32_t)MIN(offset, (uint64_t)GRAPH_NONE)))
-        return fail(graph, "out of memory");
+    if (graph->has_offsets && !graph_array_append(&graph->offsets, (uint32_t)MIN(offset, (uint64_t)GRAPH_NONE)))
+        return fail(graph, spill_failure());
     if (graph->edges.count >= UINT32_MAX - 1)
         return fail(graph, "it has more than 4 billion references");
-    if (UNLIKELY(graph->edges.count == graph->edges.capacity) && memory_of(graph) > GRAPH_MEMORY_MAX)
-        return fail(graph, too_large);
-    return graph_numbers_append(&graph->edges, target) ? 0 : fail(graph, "out of memory");
+    return graph_array_append(&graph->edges, target) ? 0 : fail(graph, spill_failure());
 }
 
 /* Ends the references of objects up to `object`, with what depends on each. */
@@ -279,6 +266,8 @@ static int advance(struct heap_graph *graph, uint32_t object)
                 return 1;
         }
         graph->first_edge.items[graph->object + 1] = (uint32_t)graph->edges.count;
+        if (UNLIKELY(graph->object % STEP == 0))
+            progress_step(&graph->progress, graph->places.count + graph->object);
     }
     return 0;
 }
@@ -347,12 +336,13 @@ static enum cdacq_status read_references(struct heap_graph *graph, struct cdacq_
 {
     const struct cdacq_heap_visitor visitor = {
         .size = sizeof visitor, .reference = add_reference, .problem = ignore_problem, .context = graph};
-    if (!graph_numbers_resize(&graph->first_edge, graph->places.count + 1)) {
-        fail(graph, "out of memory");
+    if (!graph_array_resize(&graph->first_edge, graph->places.count + 1)) {
+        fail(graph, spill_failure());
         return CDACQ_STOPPED;
     }
     graph->segment = 0;
     graph->object = 0;
+    progress_expect(&graph->progress, 2 * (uint64_t)graph->places.count);
     enum cdacq_status status = cdacq_session_visit_heap(graph->session, &visitor, NULL, err);
     return status == CDACQ_OK && advance(graph, (uint32_t)graph->places.count) ? CDACQ_STOPPED : status;
 }
@@ -399,14 +389,14 @@ void heap_graph_deinit(struct heap_graph *graph)
     graph_types_deinit(&graph->types);
     graph_type_index_deinit(&graph->type_index);
     graph_segments_deinit(&graph->segments);
-    graph_numbers_deinit(&graph->places);
-    graph_numbers_deinit(&graph->sizes);
-    graph_numbers_deinit(&graph->type_of);
-    graph_numbers_deinit(&graph->first_edge);
-    graph_numbers_deinit(&graph->edges);
-    graph_numbers_deinit(&graph->blocks);
+    graph_array_deinit(&graph->places);
+    graph_array_deinit(&graph->sizes);
+    graph_array_deinit(&graph->type_of);
+    graph_array_deinit(&graph->first_edge);
+    graph_array_deinit(&graph->edges);
+    graph_array_deinit(&graph->blocks);
     graph_numbers_deinit(&graph->dependents);
-    graph_numbers_deinit(&graph->offsets);
+    graph_array_deinit(&graph->offsets);
     graph_bytes_deinit(&graph->paddings);
     graph_addresses_deinit(&graph->slots);
     graph_roots_deinit(&graph->roots);

@@ -1,18 +1,18 @@
 /*
  * heap_graph.h: the objects of a heap with their references, and the roots, as arrays of small numbers: 16 bytes an
  * object and 4 a reference; with the places of references, 17 and 8. Objects are numbered in the order of their
- * addresses.
+ * addresses. A graph that is too large for RAM is in files (src/cli/base/spill.h).
  */
 #ifndef CDACQ_CLI_COMMANDS_HEAP_GRAPH_H
 #define CDACQ_CLI_COMMANDS_HEAP_GRAPH_H
 
 #include "cdacq.h"
 #include "src/cli/base/console.h"
+#include "src/cli/base/spill.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
 
-#define GRAPH_NONE       UINT32_MAX
-#define GRAPH_MEMORY_MAX (UINT64_C(8) << 30) /* bytes of all arrays */
+#define GRAPH_NONE UINT32_MAX
 
 enum {
     GRAPH_OBJECTS_MAX = 0x7ffffff0,
@@ -34,7 +34,8 @@ static inline uint64_t graph_type_key(const struct graph_type *type)
 DEFINE_HASH_TABLE(graph_type_index, struct graph_type, uint64_t, graph_type_key, hash_u64, equal_u64);
 DEFINE_VECTOR(graph_types, struct graph_type);
 DEFINE_VECTOR(graph_numbers, uint32_t);
-DEFINE_VECTOR(graph_bytes, uint8_t);
+DEFINE_SPILLING_VECTOR(graph_array, uint32_t);
+DEFINE_SPILLING_VECTOR(graph_bytes, uint8_t);
 
 /* A part of the heap; its objects are [first, first of the next). */
 struct graph_segment {
@@ -66,21 +67,22 @@ struct heap_graph {
     struct graph_types types;
     struct graph_segments segments;
     /* Of each object: */
-    struct graph_numbers places;     /* from the begin of its segment, in units of 4 bytes */
-    struct graph_numbers sizes;      /* in units of 8 bytes */
-    struct graph_numbers type_of;    /* index of `types` */
-    struct graph_numbers first_edge; /* with one more at the end */
-    struct graph_numbers edges;      /* objects */
-    struct graph_numbers blocks;     /* the first object at or after each 512 bytes of a segment */
+    struct graph_array places;     /* from the begin of its segment, in units of 4 bytes */
+    struct graph_array sizes;      /* in units of 8 bytes */
+    struct graph_array type_of;    /* index of `types` */
+    struct graph_array first_edge; /* with one more at the end */
+    struct graph_array edges;      /* objects */
+    struct graph_array blocks;     /* the first object at or after each 512 bytes of a segment */
     /* Only with the places of references: */
     bool has_offsets;
-    struct graph_bytes paddings;  /* of each object: what `sizes` has too much, in bytes */
-    struct graph_numbers offsets; /* of each edge, in units of 4 bytes; GRAPH_NONE: of a dependent handle */
-    struct graph_roots roots;     /* in the order of what they are: static fields first */
-    struct graph_texts problems;  /* what of the heap or the roots was left out */
+    struct graph_bytes paddings; /* of each object: what `sizes` has too much, in bytes */
+    struct graph_array offsets;  /* of each edge, in units of 4 bytes; GRAPH_NONE: of a dependent handle */
+    struct graph_roots roots;    /* in the order of what they are: static fields first */
+    struct graph_texts problems; /* what of the heap or the roots was left out */
     uint64_t problem_count;
     bool is_under_way; /* a garbage collection was */
     /* While it is read: */
+    uint64_t bytes, walked; /* of all segments; of them, those before the object */
     struct graph_type_index type_index;
     struct graph_type *recent;
     struct graph_addresses slots;    /* of static fields, sorted */

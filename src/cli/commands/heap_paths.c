@@ -1,16 +1,15 @@
 #include "src/cli/commands/heap_paths.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_top, struct heap_paths *ret)
 {
     size_t count = graph->places.count, head = 0, tail = 0;
-    uint32_t *queue = malloc((count + 1) * sizeof *queue);
-    *ret = (struct heap_paths){.from = malloc((count + 1) * sizeof *ret->from),
-                               .top = with_top ? malloc((count + 1) * sizeof *ret->top) : NULL};
+    uint32_t *queue = spill_resize(NULL, 0, (count + 1) * sizeof *queue);
+    *ret = (struct heap_paths){.from = spill_resize(NULL, 0, (count + 1) * sizeof *ret->from),
+                               .top = with_top ? spill_resize(NULL, 0, (count + 1) * sizeof *ret->top) : NULL};
     if (!queue || !ret->from || (with_top && !ret->top)) {
-        free(queue);
+        spill_free(queue);
         heap_paths_deinit(ret);
         return false;
     }
@@ -36,7 +35,7 @@ bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_
             queue[tail++] = other;
         }
     }
-    free(queue);
+    spill_free(queue);
     return true;
 }
 
@@ -76,7 +75,7 @@ bool heap_paths_list_unkept(const struct heap_graph *graph, struct graph_numbers
 
 void heap_paths_deinit(struct heap_paths *paths)
 {
-    free(paths->from);
-    free(paths->top);
+    spill_free(paths->from);
+    spill_free(paths->top);
     *paths = (struct heap_paths){0};
 }

@@ -87,9 +87,9 @@ static uint32_t next_of(void *context, uint32_t node, uint32_t *cursor)
 static void release(void *context)
 {
     struct work *work = context;
-    graph_numbers_deinit(&work->graph.edges);
-    graph_numbers_deinit(&work->graph.first_edge);
-    graph_numbers_deinit(&work->graph.blocks);
+    graph_array_deinit(&work->graph.edges);
+    graph_array_deinit(&work->graph.first_edge);
+    graph_array_deinit(&work->graph.blocks);
 }
 
 static void find_dominators(struct work *work)
@@ -100,7 +100,7 @@ static void find_dominators(struct work *work)
     const struct dominators_graph graph = {
         .count = top_node(work) + 1, .root = top_node(work), .next = next_of, .release = release, .context = work};
     if (!dominators_find(&graph, &work->dominators))
-        out_of_memory();
+        spill_fail();
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static void find_dominators(struct work *work)
 static void sum_bytes(struct work *work)
 {
     const struct dominators *d = &work->dominators;
-    work->bytes = allocate(((size_t)d->count + 1) * sizeof *work->bytes);
+    work->bytes = spill_allocate(((uint64_t)d->count + 1) * sizeof *work->bytes);
     for (uint32_t i = d->count; i-- > 1;) {
         if (d->order[i] < object_count(work))
             work->bytes[i] += heap_graph_size(&work->graph, d->order[i]);
@@ -154,8 +154,8 @@ static void sum_types(struct work *work)
     const struct dominators *d = &work->dominators;
     struct retained *types = allocate((work->graph.types.count + 1) * sizeof *types);
     uint32_t *above = allocate((work->graph.types.count + 1) * sizeof *above);
-    uint32_t *child = allocate(((size_t)d->count + 1) * sizeof *child);
-    uint32_t *sibling = allocate(((size_t)d->count + 1) * sizeof *sibling);
+    uint32_t *child = spill_allocate(((uint64_t)d->count + 1) * sizeof *child);
+    uint32_t *sibling = spill_allocate(((uint64_t)d->count + 1) * sizeof *sibling);
     for (uint32_t i = d->count; i-- > 1;) {
         sibling[i] = child[d->of[i]];
         child[d->of[i]] = i;
@@ -194,8 +194,8 @@ static void sum_types(struct work *work)
     }
     free(types);
     free(above);
-    free(child);
-    free(sibling);
+    spill_free(child);
+    spill_free(sibling);
 }
 
 static void list_fields(struct work *work)
@@ -380,7 +380,7 @@ int heap_retained_show(const struct heap_question *question)
     dominators_deinit(&work->dominators);
     graph_numbers_deinit(&work->fields);
     heap_graph_deinit(&work->graph);
-    free(work->bytes);
+    spill_free(work->bytes);
     free(work);
     return code;
 }

@@ -262,7 +262,7 @@ static int show_object(struct work *work, uint64_t address)
         return EXIT_FAILED;
     }
     if (!heap_paths_find(&work->graph, object, false, &work->paths))
-        out_of_memory();
+        spill_fail();
     bool is_kept = work->paths.from[object] != GRAPH_NONE;
     work->unkept += !is_kept;
     if (heap_graph_address(&work->graph, object) != address)
@@ -317,7 +317,7 @@ static int show_type(struct work *work, const char *pattern)
         return EXIT_FAILED;
     }
     if (!heap_paths_find(graph, GRAPH_NONE, true, &work->paths))
-        out_of_memory();
+        spill_fail();
     struct root_count *counts = allocate((graph->roots.count + 1) * sizeof *counts);
     for (uint32_t object = 0; object < graph->places.count; object++) {
         if (!wanted[graph->type_of.items[object]])
