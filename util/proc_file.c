@@ -15,7 +15,7 @@ DEFINE_VECTOR(pids, int);
 
 static bool form_path(int pid, const char *name, char ret[PATH_ROOM])
 {
-    int length = snprintf(ret, PATH_ROOM, "/proc/%d/%s", pid, name);
+    int length = pid ? snprintf(ret, PATH_ROOM, "/proc/%d/%s", pid, name) : snprintf(ret, PATH_ROOM, "/proc/%s", name);
     return length > 0 && length < PATH_ROOM;
 }
 

@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 
-/* Opens /proc/PID/NAME for reading. -1 with errno set. */
+/* Opens /proc/PID/NAME for reading; with the pid 0, /proc/NAME. -1 with errno set. */
 int proc_file_open(int pid, const char *name);
 
 /* The same for a folder, such as "task". NULL with errno set. */

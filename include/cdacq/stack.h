@@ -71,6 +71,11 @@ struct cdacq_system_call {
     const char *file;  /* what the descriptor leads to: a path, or the kernel's "pipe:[123]"; NULL: not known */
     const char *local; /* of a socket: its own address, "127.0.0.1:80" or a path; NULL: not known */
     const char *peer;  /* the other end's; NULL: not known, or it has none */
+    /*
+     * Of CDACQ_CALL_LOCK: the process that took the lock, in the caller's pid namespace; it may be the process itself,
+     * through another descriptor. One that has ended left the lock to a process that it started. 0: not known.
+     */
+    int holder;
 };
 
 /* A thread. The library sets `size`. What pointers point to is valid until the callback returns. */

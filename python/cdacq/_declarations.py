@@ -1286,6 +1286,7 @@ class SystemCall(Structure):
         ("file", c_char_p),
         ("local", c_char_p),
         ("peer", c_char_p),
+        ("holder", c_int),
     ]
 
 

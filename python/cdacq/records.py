@@ -626,6 +626,8 @@ class SystemCall(NamedTuple):
     local: str | None
     peer: str | None
     """Of a socket: the other end's address."""
+    holder: int
+    """Of a wait for a file lock: the process that holds it, by its pid here; 0: not known."""
 
 
 class Lock(NamedTuple):

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "contracts/native_aot/aot_thread.h"
 #include "contracts/objects/field.h"
@@ -11,6 +12,7 @@
 #include "src/lookup/opened_session.h"
 #include "src/stacks/stack_async.h"
 #include "target/core.h"
+#include "target/proc_locks.h"
 #include "target/proc_status.h"
 #include "target/system_call.h"
 #include "target/threads.h"
@@ -192,6 +194,9 @@ static const struct cdacq_system_call *describe_call(struct cdacq_session *sessi
         ret->call.file = ret->file.file[0] ? ret->file.file : NULL;
         ret->call.local = ret->file.local[0] ? ret->file.local : NULL;
         ret->call.peer = ret->file.peer[0] ? ret->file.peer : NULL;
+        if (ret->call.kind == CDACQ_CALL_LOCK)
+            ret->call.holder = proc_locks_find_holder(target->pid, ret->call.descriptor,
+                                                      strcmp(ret->call.name, "flock") == 0, files->net.work);
     }
     return &ret->call;
 }

@@ -1,4 +1,8 @@
-/* fuzz_proc_net.c: any bytes as a line of the kernel's tables of sockets. The addresses end within their room. */
+/*
+ * fuzz_proc_net.c: any bytes as a line of the kernel's tables of sockets and of file locks. The addresses end within
+ * their room.
+ */
+#include "target/proc_locks.h"
 #include "target/proc_net.h"
 
 #include <stdlib.h>
@@ -25,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(&found);
     if (proc_net_unix_line(line, &found))
         check(&found);
+    struct proc_lock lock;
+    (void)proc_lock_line(line, &lock);
     free(line);
     return 0;
 }

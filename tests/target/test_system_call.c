@@ -4,13 +4,18 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "target/proc_locks.h"
 #include "target/proc_net.h"
 #include "target/memory.h"
 #include "target/system_call.h"
@@ -76,6 +81,76 @@ START_TEST(files_of_this_process)
     ck_assert_str_eq(found.file, "");
     ck_assert(!net.is_read); /* no socket was looked for */
     proc_net_deinit(&net);
+}
+END_TEST
+
+START_TEST(lines_of_locks)
+{
+    static const struct {
+        const char *line;
+        bool is_lock, is_held, is_flock;
+        int pid;
+        unsigned major, minor;
+        uint64_t inode;
+    } rows[] = {
+        {"1: FLOCK  ADVISORY  WRITE 17 fe:00:5013 0 EOF\n", true, true, true, 17, 0xfe, 0, 5013},
+        {"1: -> POSIX  ADVISORY  READ  18 08:a1:5014 0 9\n", true, false, false, 18, 8, 0xa1, 5014},
+        {"12:   -> FLOCK  ADVISORY  WRITE 19 fe:00:1 0 EOF\n", true, false, true, 19, 0xfe, 0, 1},
+        {"3: OFDLCK ADVISORY  WRITE -1 fe:00:5013 0 EOF\n", true, true, false, -1, 0xfe, 0, 5013},
+        {.line = "4: LEASE  ACTIVE    READ  20 fe:00:5013 0 EOF\n"},
+        {.line = "5: FLOCK  ADVISORY  WRITE 17 <none>:0 0 EOF\n"},
+        {.line = "6: FLOCK  ADVISORY  WRITE\n"},
+        {.line = "7:\n"},
+        {.line = "\n"},
+        {.line = ""},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct proc_lock lock = {.pid = 0};
+        ck_assert_msg(proc_lock_line(rows[i].line, &lock) == rows[i].is_lock, "row %zu", i);
+        ck_assert_msg(!rows[i].is_lock || (lock.is_held == rows[i].is_held && lock.is_flock == rows[i].is_flock &&
+                                           lock.pid == rows[i].pid && lock.inode == rows[i].inode &&
+                                           lock.device == makedev(rows[i].major, rows[i].minor)),
+                      "row %zu", i);
+    }
+}
+END_TEST
+
+/* The kernel's own locks of a file, by flock() and by fcntl(), of this process and of a child. */
+START_TEST(holders_of_locks)
+{
+    char path[] = "/tmp/cdacq-lock-XXXXXX", byte;
+    struct flock lock = {.l_type = F_WRLCK, .l_len = 1};
+    struct work work = {0};
+    int file = mkstemp(path), other = open(path, O_RDWR), ends[2];
+    ck_assert_int_eq(proc_locks_find_holder(getpid(), other, true, &work), 0);
+    ck_assert_int_eq(flock(file, LOCK_EX), 0);
+    if (!proc_locks_find_holder(getpid(), file, true, &work)) { /* fdinfo has no inode before Linux 5.14 */
+        unlink(path);
+        return;
+    }
+    ck_assert_int_eq(proc_locks_find_holder(getpid(), other, true, &work), getpid());
+    ck_assert_int_eq(proc_locks_find_holder(getpid(), other, false, &work), 0);
+    ck_assert_int_eq(fcntl(file, F_SETLK, &lock), 0);
+    ck_assert_int_eq(proc_locks_find_holder(getpid(), other, false, &work), 0); /* which is no wait */
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (!child) {
+        lock.l_start = 1; /* another part of the file */
+        bool is_locked = fcntl(file, F_SETLK, &lock) == 0;
+        (void)!write(ends[1], is_locked ? "1" : "0", 1);
+        pause();
+        _exit(0);
+    }
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    ck_assert_int_eq(byte, '1');
+    ck_assert_int_eq(proc_locks_find_holder(getpid(), other, false, &work), child);
+    ck_assert_int_eq(proc_locks_find_holder(child, other, false, &work), getpid());
+    ck_assert_int_eq(flock(file, LOCK_SH), 0);
+    ck_assert_int_eq(proc_locks_find_holder(child, other, true, &work), getpid());
+    ck_assert_int_eq(proc_locks_find_holder(child, ends[0], true, &work), 0); /* no file of a mount */
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    unlink(path);
 }
 END_TEST
 
@@ -269,6 +344,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, forged_line);
     tcase_add_test(tcase, bounds_of_tables);
     tcase_add_test(tcase, lines_of_tables);
+    tcase_add_test(tcase, lines_of_locks);
+    tcase_add_test(tcase, holders_of_locks);
 #ifdef __x86_64__
     tcase_add_test(tcase, calls_and_arguments);
 #endif
