@@ -284,6 +284,82 @@ START_TEST(running_threads_of_a_core)
 }
 END_TEST
 
+/* Whether all frames are native is all that is asked for. */
+size_t stack_native_row(const struct stack *stack, size_t first)
+{
+    size_t end = first;
+    while (end < stack->frames.count && stack->frames.items[end].shared->frame.module)
+        end++;
+    return end - first;
+}
+
+static size_t waiting;
+
+size_t stack_waiting_row(const struct stack *stack)
+{
+    return stack->frames.count ? waiting : 0;
+}
+
+/* The threads 6 and 4 wait in native code of the runtime, or in other code. */
+START_TEST(idle_threads)
+{
+    static const struct {
+        const char *inner, *outer, *problem; /* NULL: managed code */
+        enum cdacq_thread_mode mode;
+        bool suspends, idle;
+    } rows[] = {
+        {"/lib/libc.so.6", "/dotnet/libcoreclr.so", NULL, CDACQ_MODE_KERNEL, false, true},
+        {"/lib/ld-musl-x86_64.so.1", "/dotnet/libSystem.Native.so", NULL, CDACQ_MODE_KERNEL, false, true},
+        {"/lib/libc.so.6", "/lib/libc.so.6", NULL, CDACQ_MODE_KERNEL, false, false},
+        {"/dotnet/libcoreclr.so", "/app/libnative.so", NULL, CDACQ_MODE_KERNEL, false, false},
+        {"/lib/libc.so.6", "/dotnet/libcoreclr.so", "no memory", CDACQ_MODE_KERNEL, false, false},
+        {"/lib/libc.so.6", NULL, NULL, CDACQ_MODE_KERNEL, false, false},
+        {"/lib/libc.so.6", "/dotnet/libcoreclr.so", NULL, CDACQ_MODE_USER, false, false},
+        {"/lib/libc.so.6", "/dotnet/libcoreclr.so", NULL, CDACQ_MODE_UNKNOWN, false, false},
+        {"/lib/libc.so.6", "/dotnet/libcoreclr.so", NULL, CDACQ_MODE_KERNEL, true, false},
+    };
+    static struct stack_frame own[2];
+    static struct kept_frame kept[2] = {{.shared = &own[0]}, {.shared = &own[1]}};
+    for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+        setup();
+        struct report report = report_of();
+        report.busy = NULL;
+        own[0].frame.module = rows[row].inner;
+        own[1].frame.module = rows[row].outer;
+        threads[1].suspends_others = rows[row].suspends;
+        threads[4].name = ".NET EventPipe";
+        for (size_t i = 4; i < STACKS; i++) {
+            stacks[i].frames = (struct stack_frames){kept, 2, 2};
+            stacks[i].problem = rows[row].problem;
+            threads[i].mode = rows[row].mode;
+        }
+        struct ordered_stacks ordered = report_order_stacks(&report);
+        report_write_idle_text(&report, &ordered);
+        const char *expected = "\n2 threads of the runtime are idle: TID 6 \".NET EventPipe\", TID 4\n";
+        ck_assert_msg(strcmp(written, rows[row].idle ? expected : "") == 0, "row %zu: %s", row, written);
+        free(ordered.items);
+    }
+    own[1].frame.module = NULL;
+    waiting = 0;
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const names[] = {"System.Threading.TimerQueue.TimerThread()", "Demo.Main()"};
+        setup();
+        struct report report = report_of();
+        report.busy = NULL;
+        own[1].method = (struct cdacq_method){.name = names[i], .name_length = strlen(names[i])};
+        waiting = 1;
+        threads[4].mode = threads[5].mode = CDACQ_MODE_KERNEL;
+        static struct kept_frame third[3] = {{.shared = &own[0]}, {.shared = &own[0]}, {.shared = &own[1]}};
+        stacks[4].frames = stacks[5].frames = (struct stack_frames){third, 3, 3};
+        struct ordered_stacks ordered = report_order_stacks(&report);
+        ck_assert_int_eq(ordered.items[STACKS - 1].rank, i ? STACK_OTHER : STACK_IDLE);
+        free(ordered.items);
+    }
+    waiting = 0;
+    memset(stacks, 0, sizeof stacks); /* of the next test, if none of them forks */
+}
+END_TEST
+
 /* The thread 2 suspends the others, and 5 delays that. */
 START_TEST(suspension)
 {
@@ -435,6 +511,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, measuring);
     tcase_add_test(tcase, order_of_stacks);
     tcase_add_loop_test(tcase, running_threads_of_a_core, 0, 7);
+    tcase_add_test(tcase, idle_threads);
     tcase_add_loop_test(tcase, suspension, 0, 3);
     tcase_add_test(tcase, text);
     tcase_add_test(tcase, limits);

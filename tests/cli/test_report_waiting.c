@@ -60,6 +60,12 @@ void report_put_wait(struct output *out, const struct report *report, const stru
     output_literal(out, " for a lock");
 }
 
+void other_process_put(struct output *out, const struct report *report, int pid)
+{
+    (void)report;
+    output_printf(out, "process %d", pid);
+}
+
 void signature_write_name(struct output *out, const char *name, size_t length)
 {
     (void)length;
@@ -173,13 +179,17 @@ START_TEST(calls)
          "socket",
          " waits to connect a socket, socket:[9]"},
         {{.kind = CDACQ_CALL_SEND, .descriptor = 5}, "socket", " waits to send to a socket, descriptor 5"},
-        {{.kind = CDACQ_CALL_CHILD, .descriptor = -1, .child = 77},
-         "process",
-         " waits for a process to end: process 77"},
+        {{.kind = CDACQ_CALL_CHILD, .descriptor = -1, .child = 77}, "process", " waits for the end of process 77"},
         {{.kind = CDACQ_CALL_CHILD, .descriptor = -1}, "process", " waits for a process to end"},
         {{.kind = CDACQ_CALL_LOCK, .descriptor = 6, .file = "/srv/lock"},
          "file_lock",
          " waits for the lock of the file /srv/lock, which another descriptor or process holds"},
+        {{.kind = CDACQ_CALL_LOCK, .descriptor = 6, .file = "/srv/lock", .holder = 78},
+         "file_lock",
+         " waits for the lock of the file /srv/lock, held by process 78"},
+        {{.kind = CDACQ_CALL_LOCK, .descriptor = 6, .file = "/srv/lock", .holder = 1},
+         "file_lock",
+         " waits for the lock of the file /srv/lock, held by this process itself through another descriptor"},
         {{.kind = CDACQ_CALL_SLEEP, .descriptor = -1, .name = "nanosleep"},
          "sleep",
          " waits for a time in native code (system call nanosleep)"},

@@ -73,6 +73,45 @@ START_TEST(identical_stacks_are_merged)
 }
 END_TEST
 
+/* A stack of native frames, of the framework's waits, and of what calls them. */
+START_TEST(frames_that_only_wait)
+{
+    static const struct {
+        const char *names[5]; /* "libc": a native frame */
+        enum cdacq_thread_mode mode;
+        size_t row;
+    } rows[] = {
+        {{"libc", "libc", "System.Threading.Monitor.Wait(object)", "Demo.Main()"}, CDACQ_MODE_KERNEL, 2},
+        {{"libc", "System.Threading.ManualResetEventSlim.Wait(int)", "System.Threading.Tasks.Task.Wait()",
+          "Demo.Main()"},
+         0,
+         2},
+        {{"libc", "System.Threading.Thread.Sleep(int)", "Demo.Main()"}, CDACQ_MODE_KERNEL, 0}, /* one frame stays one */
+        {{"libc", "libc", "Demo.Main()", "System.Threading.Monitor.Wait(object)"}, CDACQ_MODE_KERNEL, 0},
+        {{"libc", "libc", "System.IO.File.Read()", "Demo.Main()"}, CDACQ_MODE_KERNEL, 0},
+        {{"System.Threading.Monitor.Enter(object)", "System.Threading.Monitor.Enter()", "Demo.Main()"}, 0, 0},
+        {{"libc", "libc", "System.Threading.Monitor.Wait(object)", "Demo.Main()"}, CDACQ_MODE_USER, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct stack *stack = stack_new();
+        for (unsigned k = 0; k < ARRAY_SIZE(rows[i].names) && rows[i].names[k]; k++) {
+            const char *name = strcmp(rows[i].names[k], "libc") == 0 ? NULL : rows[i].names[k];
+            struct cdacq_method method = {.name = name, .name_length = name ? strlen(name) : 0};
+            struct cdacq_frame frame = {.size = sizeof frame,
+                                        .index = k,
+                                        .pc = 100 * (i + 1) + k,
+                                        .kind = name ? CDACQ_FRAME_MANAGED : CDACQ_FRAME_NATIVE,
+                                        .module = name ? NULL : "libc.so.6",
+                                        .method = name ? &method : NULL};
+            stack_add_frame(&stacks, stack, &frame);
+        }
+        struct cdacq_thread thread = {.size = sizeof thread, .tid = 1, .mode = rows[i].mode};
+        stacks_add(&stacks, stack, &thread, NULL, true);
+        ck_assert_msg(stack_waiting_row(stack) == rows[i].row, "row %zu: %zu", i, stack_waiting_row(stack));
+    }
+}
+END_TEST
+
 START_TEST(stacks_that_end_otherwise_are_kept_apart)
 {
     add(1, "abc", NULL, false);
@@ -226,6 +265,7 @@ static Suite *suite(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, identical_stacks_are_merged);
+    tcase_add_test(tests, frames_that_only_wait);
     tcase_add_test(tests, stacks_that_end_otherwise_are_kept_apart);
     tcase_add_test(tests, a_stack_alone_is_not_merged);
     tcase_add_test(tests, frames_found_otherwise_are_other_frames);

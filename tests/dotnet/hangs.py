@@ -97,6 +97,12 @@ TEXTS = {
     "FileLock": "{file}",
 }
 
+# The same, which only a running process tells.
+TEXTS_OF_PROCESSES = {
+    "Child": "(sleep 1000000: sleeping)",
+    "FileLock": "held by this process itself",
+}
+
 HEALTHY = ["IdleConsole", "IdleLoop", "IdleServer", "Timers", "PeriodicTimers", "PoolWork", "PoolOfAwaits", "ContendedLock",
            "ContendedSleeper", "OrderedLocks", "ReadersAndWriters", "Throttled", "Consumers", "IdleConsumers", "Channels",
            "PulsedQueue", "Collector", "ParallelWork", "Echo", "Finalizers"]
@@ -182,9 +188,10 @@ def wrong_of(way, verdict, lines, words, name=None):
     wrong = [] if name_of(verdict) == wanted else [f"it is {name_of(verdict)!r} and not {wanted!r}"]
     if line_of(verdict) not in lines:
         wrong.append(f"the line is {line_of(verdict)} of {verdict['method']} and not {' or '.join(sorted(lines))}")
-    part = "" if name and way in UNKNOWN_IN_CORES else TEXTS.get(way, "").format(**words)
-    if part not in f"{verdict['what']} {verdict['by']} {verdict['called']}":
-        wrong.append(f"no {part!r} in {verdict['what']!r}")
+    parts = ["" if name and way in UNKNOWN_IN_CORES else TEXTS.get(way, "").format(**words)]
+    parts += [] if name else [TEXTS_OF_PROCESSES.get(way, "")]
+    wrong += [f"no {part!r} in {verdict['what']!r}" for part in parts
+              if part not in f"{verdict['what']} {verdict['by']} {verdict['called']}"]
     return wrong
 
 

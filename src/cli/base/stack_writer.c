@@ -153,16 +153,17 @@ static size_t add_module(const char **modules, size_t count, const char *name)
     return count + 1;
 }
 
-void stack_write_native_row(struct output *out, const struct stack *stack, size_t first, size_t count)
+void stack_write_row(struct output *out, const struct stack *stack, size_t first, size_t count, const char *words)
 {
     const char *modules[MODULES_SHOWN + 1];
     size_t known = 0;
     for (size_t i = 0; i < count && known <= MODULES_SHOWN; i++) {
-        const char *module = stack->frames.items[first + i].shared->frame.module;
+        const struct stack_frame *frame = stack->frames.items[first + i].shared;
+        const char *module = frame->frame.method ? frame->method.module : frame->frame.module;
         known = module ? add_module(modules, known, path_basename(module)) : known;
     }
     output_style(out, STYLE_MINOR);
-    output_printf(out, "... %zu native frames", count);
+    output_printf(out, "... %zu %s", count, words);
     for (size_t i = 0; i < MIN(known, (size_t)MODULES_SHOWN); i++)
         output_text_between(out, i ? ", " : " (", modules[i], "");
     if (known)
@@ -193,7 +194,7 @@ static void write_frames(struct answers *answers, const struct stack *stack, siz
         row = row_of_one_line(stack, i, end, fold_from);
         if (row) {
             output_literal(answers->out, "     ");
-            stack_write_native_row(answers->out, stack, i, row);
+            stack_write_row(answers->out, stack, i, row, "native frames");
             continue;
         }
         if (frame.frame.after_gap)
@@ -215,7 +216,12 @@ void stack_write_text(struct answers *answers, const struct stack *stack, enum n
     struct output *out = answers->out;
     size_t fold_from = first_to_fold(stack, shown);
     write_heading(out, stack);
-    for (size_t i = 0; i < stack->frames.count;) {
+    size_t waiting = shown == NATIVE_FRAMES_FOLDED ? stack_waiting_row(stack) : 0;
+    if (waiting) {
+        output_literal(out, "     ");
+        stack_write_row(out, stack, 0, waiting, "frames that only wait");
+    }
+    for (size_t i = waiting; i < stack->frames.count;) {
         const struct kept_frame *frames = stack->frames.items;
         size_t row = row_of_one_line(stack, i, stack->frames.count, fold_from);
         struct stack_run run = row ? (struct stack_run){i, row, 1} : stack_run_at(stack, i);

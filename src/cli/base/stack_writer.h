@@ -10,7 +10,8 @@
 
 /* Which native frames a text has. Of a row of several, one line tells how many there are, and of which modules. */
 enum native_frames {
-    NATIVE_FRAMES_FOLDED,       /* only the innermost frame of the stack, and those that are alone */
+    /* Only the innermost frame of the stack, and those that are alone. Frames that only wait are one line, too. */
+    NATIVE_FRAMES_FOLDED,
     NATIVE_FRAMES_OF_INNER_ROW, /* also those in a row from the innermost: a signal ended the process in them */
     NATIVE_FRAMES_ALL,
 };
@@ -21,8 +22,8 @@ void stack_write_text(struct answers *answers, const struct stack *stack, enum n
 /* "12 "worker"" or "12, died of SIGSEGV". */
 void stack_write_thread(struct output *out, const struct stack_thread *thread);
 
-/* A line for several native frames: "... 9 native frames (libcoreclr.so)". */
-void stack_write_native_row(struct output *out, const struct stack *stack, size_t first, size_t count);
+/* A line for several frames: "... 9 native frames (libcoreclr.so)", with the words before the modules. */
+void stack_write_row(struct output *out, const struct stack *stack, size_t first, size_t count, const char *words);
 
 /* "... 2 frames above repeated 40 times more". */
 void stack_write_repeats(struct output *out, const struct stack_run *run);

@@ -234,3 +234,56 @@ size_t stack_native_row(const struct stack *stack, size_t first)
         end++;
     return end - first;
 }
+
+/* Methods by which threads of managed code wait, and what these call. */
+static bool is_waiting_method(const struct stack_frame *frame)
+{
+    static const char *const names[] = {
+        "Interop.Sys.<LowLevelMonitor_",
+        "Interop.Sys.LowLevelMonitor_",
+        "System.GC.<WaitForPendingFinalizers",
+        "System.GC.<_WaitForPendingFinalizers",
+        "System.GC.WaitForPendingFinalizers(",
+        "System.GC._WaitForPendingFinalizers(",
+        "System.Runtime.CompilerServices.TaskAwaiter",
+        "System.Threading.Barrier.SignalAndWait(",
+        "System.Threading.Condition.",
+        "System.Threading.CountdownEvent.Wait(",
+        "System.Threading.Lock.",
+        "System.Threading.LowLevelLifoSemaphore.",
+        "System.Threading.LowLevelLock.",
+        "System.Threading.LowLevelMonitor.",
+        "System.Threading.ManualResetEventSlim.Wait(",
+        "System.Threading.Monitor.",
+        "System.Threading.ObjectHeader.",
+        "System.Threading.ReaderWriterLockSlim.",
+        "System.Threading.SemaphoreSlim.Wait",
+        "System.Threading.SynchronizationContext.",
+        "System.Threading.Tasks.Task.InternalWait",
+        "System.Threading.Tasks.Task.SpinThenBlockingWait(",
+        "System.Threading.Tasks.Task.Wait",
+        "System.Threading.Tasks.Task<",
+        "System.Threading.Thread.<Join>",
+        "System.Threading.Thread.<Sleep",
+        "System.Threading.Thread.Join",
+        "System.Threading.Thread.Sleep",
+        "System.Threading.WaitHandle.",
+        "System.Threading.WaitSubsystem.",
+    };
+    if (frame->frame.kind != CDACQ_FRAME_MANAGED || frame->frame.by == CDACQ_FRAME_BY_GUESS || frame->frame.after_gap)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (frame->method.name_length && strncmp(frame->method.name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+size_t stack_waiting_row(const struct stack *stack)
+{
+    size_t native = stack_native_row(stack, 0), row = 0;
+    for (size_t i = 0; i < stack->threads.count; i++)
+        native = stack->threads.items[i].mode == CDACQ_MODE_USER ? 0 : native;
+    for (size_t i = native; native && i < stack->frames.count && is_waiting_method(stack->frames.items[i].shared); i++)
+        row = i;
+    return row > 1 ? row : 0;
+}

@@ -143,4 +143,10 @@ struct stack_run stack_run_at(const struct stack *stack, size_t first);
  */
 size_t stack_native_row(const struct stack *stack, size_t first);
 
+/*
+ * How many frames, from the innermost on, only carry out the wait that the frame after them is: native code, and
+ * methods of the framework that are named like what they wait for. 0 if the thread runs, or waits in other code.
+ */
+size_t stack_waiting_row(const struct stack *stack);
+
 #endif

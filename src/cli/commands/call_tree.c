@@ -108,7 +108,7 @@ static void write_run(struct tree *tree, const struct range *range, size_t end)
         size_t row = tree->native || i >= fold_end ? 0 : MIN(stack_native_row(&tree->run, i), fold_end - i);
         if (row > 1) {
             begin_line(tree, range->level, range->count, i == 0);
-            stack_write_native_row(tree->out, &tree->run, i, row);
+            stack_write_row(tree->out, &tree->run, i, row, "native frames");
             i += row;
             continue;
         }

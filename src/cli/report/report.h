@@ -249,6 +249,8 @@ const struct stack *report_stack_of(const struct report *report, int tid);
 /* Lists the threads that are in a deadlock, once the deadlocks are known. */
 void report_list_deadlocked(struct report *report);
 
+bool report_is_deadlocked(const struct report *report, int tid);
+
 /* Whether a thread that has the stack is in a deadlock, or a busy worker of a thread pool that starves. */
 bool report_hangs(const struct report *report, const struct stack *stack);
 
@@ -290,6 +292,7 @@ enum stack_rank {
     STACK_HANGS, /* of threads that make it hang, suspend the others or delay that; of the verdict, if it waits */
     STACK_BUSY,  /* of threads that make it slow, the busiest first; of a core, of those that ran */
     STACK_OTHER, /* in the order of the target */
+    STACK_IDLE,  /* of threads of the runtime that wait for work */
 };
 
 struct ordered_stack {
@@ -304,8 +307,14 @@ struct ordered_stacks {
     size_t count;
 };
 
-/* All stacks, in the order in which the text has them: those up to STACK_HANGS before the waits. */
+/*
+ * All stacks, in the order in which the text has them: those up to STACK_HANGS before the waits. One line stands for
+ * those of STACK_IDLE.
+ */
 struct ordered_stacks report_order_stacks(const struct report *report);
+
+/* Writes that line; nothing if there are none. */
+void report_write_idle_text(const struct report *report, const struct ordered_stacks *ordered);
 
 /* ---- report_verdict.c ---- */
 

@@ -74,7 +74,7 @@ void report_list_deadlocked(struct report *report)
         qsort(tids->items, tids->count, sizeof *tids->items, compare_tids);
 }
 
-static bool is_deadlocked(const struct report *report, int tid)
+bool report_is_deadlocked(const struct report *report, int tid)
 {
     const struct report_tids *tids = &report->deadlocked;
     size_t first = lower_bound(i, tids->count, tids->items[i] < tid);
@@ -99,7 +99,7 @@ bool report_hangs(const struct report *report, const struct stack *stack)
         if (report_hangs(&report->others[i], stack))
             return true;
     for (size_t i = 0; i < stack->threads.count; i++)
-        if (is_deadlocked(report, stack->threads.items[i].tid))
+        if (report_is_deadlocked(report, stack->threads.items[i].tid))
             return true;
     return count_starved(report, stack) > 0;
 }

@@ -4,7 +4,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/target.h"
-#include "src/cli/report/report.h"
+#include "src/cli/report/other_process.h"
 #include "src/cli/report/report_verdict.h"
 #include "src/cli/base/stack_writer.h"
 #include "util/base.h"
@@ -126,7 +126,7 @@ static const char *mode_text(enum cdacq_thread_mode mode)
 }
 
 /* The system call that a thread was in, or null. */
-static void write_call(struct json_writer *w, const struct cdacq_system_call *call)
+static void write_call(struct json_writer *w, const struct report *report, const struct cdacq_system_call *call)
 {
     if (!call) {
         json_null(w, "call");
@@ -139,7 +139,8 @@ static void write_call(struct json_writer *w, const struct cdacq_system_call *ca
     json_note(w, "file", call->file);
     json_note(w, "local", call->local);
     json_note(w, "peer", call->peer);
-    json_known_number(w, "child", call->child > 0, (uint64_t)call->child);
+    other_process_write_members(w, report, "child", call->child);
+    other_process_write_members(w, report, "holder", call->holder);
     json_end_object(w);
 }
 
@@ -206,7 +207,7 @@ static void write_stack(struct report *report, struct json_writer *w, const stru
         else
             json_null(w, "foreground");
         json_string(w, "mode", mode_text(stack->threads.items[i].mode));
-        write_call(w, stack->threads.items[i].call);
+        write_call(w, report, stack->threads.items[i].call);
         json_bool(w, "suspends_others", stack->threads.items[i].suspends_others);
         json_bool(w, "delays_suspension", stack->threads.items[i].delays_suspension);
         write_load(w, report->busy, stack->threads.items[i].tid, stack);

@@ -308,6 +308,7 @@ static void write_threads(struct report *report, struct output *out)
     report_write_suspension_text(report);
     report_write_busy_text(report);
     write_stacks(report, out, &ordered, STACK_BUSY, STACK_OTHER);
+    report_write_idle_text(report, &ordered);
     free(ordered.items);
 }
 

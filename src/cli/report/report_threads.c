@@ -11,7 +11,7 @@
 #include "src/cli/report/report.h"
 #include "util/base.h"
 
-enum { BUSY_SHOWN = 20, DELAYS_SHOWN = 20 };
+enum { BUSY_SHOWN = 20, DELAYS_SHOWN = 20, IDLE_SHOWN = 20 };
 
 static const char suspension_heading[] = "\nSuspension:\n", busy_heading[] = "\nBusy threads:\n",
                   causes_heading[] = "\nWhat slows the process:\n";
@@ -211,6 +211,58 @@ void report_write_busy_text(const struct report *report)
 
 /* ---- The order of the stacks ---- */
 
+static bool begins_with_any(const char *text, const char *const *starts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(text, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * Whether a thread of the runtime waits for work: in a method that does nothing else, or in native code, all of which
+ * is the runtime's or that of the C library. None is idle while a thread suspends the others, as each may have a part
+ * in that.
+ */
+static bool is_idle(const struct stack *stack)
+{
+    static const char *const of_runtime[] = {"libcoreclr", "libclrgc", "libSystem.Native.so"}, *const of_system[] = {
+                                                                                                   "libc.", "libc-",
+                                                                                                   "ld-", "libpthread",
+                                                                                                   "libstdc++"};
+    static const char *const methods[] = {"System.Threading.PortableThreadPool.GateThread.GateThreadStart(",
+                                          "System.Threading.PortableThreadPool.WaitThread.WaitThreadStart(",
+                                          "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart(",
+                                          "System.Threading.TimerQueue.TimerThread("};
+    size_t waiting = stack_waiting_row(stack);
+    bool is_of_runtime = false;
+    for (size_t i = 0; i < stack->threads.count; i++)
+        if (stack->threads.items[i].mode != CDACQ_MODE_KERNEL)
+            return false;
+    if (waiting && waiting + 1 < stack->frames.count) {
+        const struct cdacq_method *method = &stack->frames.items[waiting + 1].shared->method;
+        return method->name_length && begins_with_any(method->name, methods, ARRAY_SIZE(methods));
+    }
+    if (stack->problem || stack_native_row(stack, 0) != stack->frames.count)
+        return false;
+    for (size_t i = 0; i < stack->frames.count; i++) {
+        const char *path = stack->frames.items[i].shared->frame.module, *module = path ? path_basename(path) : "";
+        bool is_here = begins_with_any(module, of_runtime, ARRAY_SIZE(of_runtime));
+        if (!is_here && !begins_with_any(module, of_system, ARRAY_SIZE(of_system)))
+            return false;
+        is_of_runtime |= is_here;
+    }
+    return is_of_runtime;
+}
+
+static bool is_suspended(const struct report *report)
+{
+    for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);)
+        if (at.thread->suspends_others || at.thread->delays_suspension)
+            return true;
+    return false;
+}
+
 static struct ordered_stack place_of(const struct report *report, size_t index)
 {
     const struct stack *stack = report->stacks.list.items[index];
@@ -230,6 +282,8 @@ static struct ordered_stack place_of(const struct report *report, size_t index)
         placed.rank = STACK_HANGS;
     else if (is_busy)
         placed.rank = STACK_BUSY;
+    else if (is_idle(stack) && !is_suspended(report))
+        placed.rank = STACK_IDLE;
     return placed;
 }
 
@@ -251,4 +305,25 @@ struct ordered_stacks report_order_stacks(const struct report *report)
         ret.items[i] = place_of(report, i);
     qsort(ret.items, ret.count, sizeof *ret.items, compare_places);
     return ret;
+}
+
+void report_write_idle_text(const struct report *report, const struct ordered_stacks *ordered)
+{
+    struct output *out = report->answers.out;
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < ordered->count; i++)
+        count += ordered->items[i].rank == STACK_IDLE ? ordered->items[i].stack->threads.count : 0;
+    if (!count)
+        return;
+    output_printf(out, "\n%zu thread%s of the runtime %s idle: ", count, plural(count), count == 1 ? "is" : "are");
+    for (size_t i = 0; i < ordered->count; i++) {
+        const struct stack_threads *threads = &ordered->items[i].stack->threads;
+        for (size_t k = 0; ordered->items[i].rank == STACK_IDLE && k < threads->count && shown < IDLE_SHOWN; k++) {
+            output_literal(out, shown++ ? ", " : "");
+            report_put_thread(out, threads->items[k].tid, threads->items[k].name);
+        }
+    }
+    if (count > shown)
+        output_printf(out, " and %zu more", count - shown);
+    output_literal(out, "\n");
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/cli/report/other_process.h"
 #include "src/cli/report/report_waiting.h"
 #include "src/cli/report/signature_names.h"
 #include "util/base.h"
@@ -223,18 +224,22 @@ static void put_descriptor(struct output *out, const struct cdacq_system_call *c
         output_printf(out, "%sdescriptor %d", before, call->descriptor);
 }
 
-/* "the file /srv/lock, which another descriptor or process has locked" */
-static void put_file_lock(struct output *out, const struct cdacq_system_call *call)
+/* "the lock of the file /srv/lock, which process 12 (flock /srv/lock sh: sleeping) holds" */
+static void put_file_lock(struct output *out, const struct report *report, const struct cdacq_system_call *call)
 {
     output_literal(out, " for the lock of ");
     if (call->file)
         output_note_between(out, "the file ", call->file, "");
     else
         output_literal(out, "a file");
-    output_literal(out, ", which another descriptor or process holds");
+    output_literal(out, call->holder ? ", held by " : ", which another descriptor or process holds");
+    if (call->holder == report->process.pid)
+        output_literal(out, "this process itself through another descriptor");
+    else if (call->holder)
+        other_process_put(out, report, call->holder);
 }
 
-static void put_call(struct output *out, const struct report_waiting *waiting)
+static void put_call(struct output *out, const struct report *report, const struct report_waiting *waiting)
 {
     static const char *const texts[] = {
         [CDACQ_CALL_OTHER] = " in the kernel",
@@ -253,11 +258,13 @@ static void put_call(struct output *out, const struct report_waiting *waiting)
     const struct cdacq_system_call *call = waiting->call;
     bool is_console = strcmp(waiting->word, "console") == 0;
     if (call->kind == CDACQ_CALL_LOCK) {
-        put_file_lock(out, call);
+        put_file_lock(out, report, call);
     } else {
-        output_literal(out, is_console ? " for input from the console" : texts[call->kind]);
+        output_literal(out, is_console    ? " for input from the console"
+                            : call->child ? " for the end of "
+                                          : texts[call->kind]);
         if (call->child)
-            output_printf(out, ": process %d", call->child);
+            other_process_put(out, report, call->child);
         put_descriptor(out, call, is_console);
     }
     if (call->name)
@@ -320,7 +327,7 @@ void report_put_waiting(struct output *out, const struct report *report, const s
     else if (waiting->wait)
         report_put_wait(out, report, waiting->wait);
     else
-        put_call(out, waiting);
+        put_call(out, report, waiting);
     if (waiting->called)
         put_called(out, waiting->called);
     if (waiting->wait && waiting->wait->task_count)

@@ -1,4 +1,4 @@
-#include "src/cli/report/report.h"
+#include "src/cli/report/other_process.h"
 
 static const char *const wait_kinds[] = {
     [CDACQ_WAIT_ENTER] = "enter",
@@ -103,7 +103,7 @@ static int write_wait(const struct cdacq_wait *wait, void *context)
     json_end_array(w);
     json_bool(w, "pending_continuation", wait->has_pending_continuation);
     json_bool(w, "cycle", wait->is_cycle);
-    json_known_number(w, "process", wait->process > 0, (uint64_t)wait->process);
+    other_process_write_members(w, place->report, "process", wait->process);
     write_runtime(place);
     json_end_object(w);
     return output_failed(w->out);

@@ -1,6 +1,6 @@
 #include <inttypes.h>
 
-#include "src/cli/report/report.h"
+#include "src/cli/report/other_process.h"
 #include "src/cli/report/signature_names.h"
 #include "src/cli/report/wait_lines.h"
 
@@ -22,7 +22,7 @@ static void put_doubt_and_timeout(struct output *out, const struct cdacq_wait *w
 }
 
 /* What it waits for, as the end of "TID 12 waits". */
-static void put_aim(struct output *out, const struct cdacq_wait *wait)
+static void put_aim(struct output *out, const struct report *report, const struct cdacq_wait *wait)
 {
     static const struct {
         const char *known, *unknown;
@@ -41,7 +41,8 @@ static void put_aim(struct output *out, const struct cdacq_wait *wait)
         [CDACQ_WAIT_PROCESS] = {NULL, " for a process to end"},
     };
     if (wait->process) {
-        output_printf(out, " for process %d to end", wait->process);
+        output_literal(out, " for the end of ");
+        other_process_put(out, report, wait->process);
     } else if (!aims[wait->kind].known) {
         output_literal(out, aims[wait->kind].unknown);
     } else if (wait->object) {
@@ -146,7 +147,7 @@ void report_put_wait(struct output *out, const struct report *report, const stru
         put_foreground(out, report);
         return;
     }
-    put_aim(out, wait);
+    put_aim(out, report, wait);
     put_blocker(out, report, wait);
 }
 
@@ -369,19 +370,20 @@ struct idle_threads {
     size_t count;     /* all threads */
 };
 
-/* Takes the waits of idle threads out. */
+/* Takes the waits of idle threads out, and those of deadlocks, which have lines already. */
 static void take_idle(const struct report *report, struct shown_waits *waits, struct idle_threads *ret)
 {
     size_t kept = 0;
-    ret->known = ret->elsewhere = 0;
+    *ret = (struct idle_threads){.count = 0};
     for (size_t i = 0; i < waits->count; i++) {
         const struct cdacq_wait *wait = waits->items[i];
-        if (is_idle(report, wait))
+        if (is_idle(report, wait)) {
+            ret->count++;
             ret->elsewhere += !count_idle(ret->methods, &ret->known, purpose_of(report_stack_of(report, wait->tid)));
-        else
+        } else if (!report_is_deadlocked(report, wait->tid)) {
             waits->items[kept++] = wait;
+        }
     }
-    ret->count = waits->count - kept;
     waits->count = kept;
 }
 
@@ -424,9 +426,9 @@ static void write_waits(const struct report *report, struct output *out, bool br
     }
     write_pool(report, out);
     wait_lines_collect(report->graph, &waits);
-    if (waits.count)
-        write_heading(report, out, "Waits");
     take_idle(report, &waits, &idle);
+    if (waits.count || idle.count)
+        write_heading(report, out, "Waits");
     for (size_t i = 0, n; i < waits.count && !output_failed(out); i += n) {
         n = wait_lines_count(&waits, i);
         write_wait(report, out, waits.items + i, n);
