@@ -663,7 +663,7 @@ class Lifetimes(unittest.TestCase):
         self.assertTrue(target.closed)
         for use in (lambda: target.method_at(1), lambda: session.method_at(1), lambda: target.info,
                     lambda: target.truncation, target.threads, thread.frames, found.text, found.frames, target.session,
-                    lambda: block.start_address, block.unwind_info, target.methods, target.modules):
+                    lambda: block.start_address, block.unwind_info, target.methods, target.mapped_files):
             with self.assertRaises(cdacq.ClosedError):
                 use()
 
