@@ -84,7 +84,7 @@ CDACQ_API enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *sessi
 
 /*
  * All objects of a heap as arrays, for what handles millions of them at once. The library owns the struct and the arrays
- * until cdacq_heap_arrays_free(), also when the session is destroyed. They take 21 bytes an object; with references, 8
+ * until cdacq_heap_arrays_destroy(), also when the session is destroyed. They take 21 bytes an object; with references, 8
  * more, and 8 a reference.
  */
 struct cdacq_heap_arrays {
@@ -110,7 +110,7 @@ enum cdacq_heap_read_flags {
 /*
  * Visits the heap as cdacq_session_visit_heap does, and fails in the same ways, but returns objects and references as
  * arrays. `visitor`, which may be NULL, is called for segments and problems alone. `flags`: enum cdacq_heap_read_flags.
- * CDACQ_STOPPED: a callback returned non-zero; *ret has what was read before. Free *ret with cdacq_heap_arrays_free().
+ * CDACQ_STOPPED: a callback returned non-zero; *ret has what was read before. Free *ret with cdacq_heap_arrays_destroy().
  */
 CDACQ_API enum cdacq_status cdacq_session_read_heap(struct cdacq_session *session, unsigned flags,
                                                     const struct cdacq_heap_visitor *visitor,
@@ -118,7 +118,7 @@ CDACQ_API enum cdacq_status cdacq_session_read_heap(struct cdacq_session *sessio
                                                     struct cdacq_error *err);
 
 /* Frees the arrays. NULL is allowed. Any thread may call it. */
-CDACQ_API void cdacq_heap_arrays_free(struct cdacq_heap_arrays *arrays);
+CDACQ_API void cdacq_heap_arrays_destroy(struct cdacq_heap_arrays *arrays);
 
 /* A string in the heap. Its size never changes. */
 struct cdacq_heap_string {

@@ -1785,7 +1785,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_session_visit_heap": (c_int, c_void_p, POINTER(HeapVisitor), POINTER(HeapInfo), POINTER(Error)),
     "cdacq_session_read_heap": (c_int, c_void_p, c_uint, POINTER(HeapVisitor), POINTER(c_void_p), POINTER(HeapInfo),
         POINTER(Error)),
-    "cdacq_heap_arrays_free": (None, POINTER(HeapArrays)),
+    "cdacq_heap_arrays_destroy": (None, POINTER(HeapArrays)),
     "cdacq_session_visit_strings": (c_int, c_void_p, Visitor, c_void_p, POINTER(HeapInfo), POINTER(c_uint64),
         POINTER(Error)),
     "cdacq_session_get_memory_use": (c_int, c_void_p, POINTER(MemoryUse), POINTER(Error)),

@@ -49,7 +49,7 @@ class _HeapArrays:
     """Frees the arrays of a heap when nothing refers to them any more."""
 
     def __init__(self, arrays: _abi.HeapArrays) -> None:
-        self._free = _abi.library().cdacq_heap_arrays_free
+        self._free = _abi.library().cdacq_heap_arrays_destroy
         self._arrays = arrays
 
     def __del__(self) -> None:

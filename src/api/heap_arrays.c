@@ -137,14 +137,14 @@ enum cdacq_status cdacq_session_read_heap(struct cdacq_session *session, unsigne
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "the heap: out of memory");
     struct cdacq_heap_arrays *arrays = finish(reading);
     if (status < 0) {
-        cdacq_heap_arrays_free(arrays);
+        cdacq_heap_arrays_destroy(arrays);
         return status;
     }
     *ret = arrays;
     return status;
 }
 
-void cdacq_heap_arrays_free(struct cdacq_heap_arrays *arrays)
+void cdacq_heap_arrays_destroy(struct cdacq_heap_arrays *arrays)
 {
     struct reading *reading = (struct reading *)arrays;
     if (!reading)

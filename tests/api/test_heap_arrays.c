@@ -1,9 +1,9 @@
 /*
  * test_heap_arrays.c: cdacq_session_read_heap keeps what a visit of the heap tells, in its order. The visit is replaced.
  */
-#define cdacq_session_read_heap  read_heap
-#define cdacq_heap_arrays_free   free_arrays
-#define cdacq_session_visit_heap give_heap
+#define cdacq_session_read_heap   read_heap
+#define cdacq_heap_arrays_destroy free_arrays
+#define cdacq_session_visit_heap  give_heap
 
 #include "src/api/heap_arrays.c"
 #include "tests/support/check_main.h"
