@@ -50,8 +50,8 @@ enum cdacq_status {
 
 /*
  * Why a call failed. The caller owns it. `address` is 0 when the failure concerns no address. It has no `size` field,
- * because its size never changes. The same holds for structs cdacq_block, cdacq_heap_object and cdacq_heap_string, and for
- * the members of the union in struct cdacq_jitdump_record.
+ * because its size never changes. The same holds for structs cdacq_block, cdacq_heap_object and cdacq_heap_string, and
+ * for the members of the union in struct cdacq_jitdump_record.
  */
 struct cdacq_error {
     enum cdacq_status status;

@@ -83,9 +83,9 @@ CDACQ_API enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *sessi
                                                      struct cdacq_heap_info *ret, struct cdacq_error *err);
 
 /*
- * All objects of a heap as arrays, for what handles millions of them at once. The library owns the struct and the arrays
- * until cdacq_heap_arrays_destroy(), also when the session is destroyed. They take 21 bytes an object; with references, 8
- * more, and 8 a reference.
+ * All objects of a heap as arrays, for what handles millions of them at once. The library owns the struct and the
+ * arrays until cdacq_heap_arrays_destroy(), also when the session is destroyed. They take 21 bytes an object; with
+ * references, 8 more, and 8 a reference.
  */
 struct cdacq_heap_arrays {
     size_t size;                /* set by the library */
@@ -110,7 +110,8 @@ enum cdacq_heap_read_flags {
 /*
  * Visits the heap as cdacq_session_visit_heap does, and fails in the same ways, but returns objects and references as
  * arrays. `visitor`, which may be NULL, is called for segments and problems alone. `flags`: enum cdacq_heap_read_flags.
- * CDACQ_STOPPED: a callback returned non-zero; *ret has what was read before. Free *ret with cdacq_heap_arrays_destroy().
+ * CDACQ_STOPPED: a callback returned non-zero; *ret has what was read before. Free *ret with
+ * cdacq_heap_arrays_destroy().
  */
 CDACQ_API enum cdacq_status cdacq_session_read_heap(struct cdacq_session *session, unsigned flags,
                                                     const struct cdacq_heap_visitor *visitor,
@@ -155,9 +156,10 @@ struct cdacq_memory_use {
 };
 
 /*
- * Sums up the memory of the process. Where the runtime runs with DOTNET_EnableWriteXorExecute=0, its loader heaps cannot
- * be told from `other`. Of a damaged heap, what is not known to be the GC's is in `other`. Fails with ARGUMENT; with IO if a running process does not
- * tell (/proc/PID/smaps), or has ended; with NOMEM; and where the target is neither a core nor a process.
+ * Sums up the memory of the process. Where the runtime runs with DOTNET_EnableWriteXorExecute=0, its loader heaps
+ * cannot be told from `other`. Of a damaged heap, what is not known to be the GC's is in `other`. Fails with ARGUMENT;
+ * with IO if a running process does not tell (/proc/PID/smaps), or has ended; with NOMEM; and where the target is
+ * neither a core nor a process.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_memory_use(struct cdacq_session *session, struct cdacq_memory_use *ret,
                                                          struct cdacq_error *err);
@@ -173,9 +175,9 @@ CDACQ_API enum cdacq_status cdacq_session_get_type_name(struct cdacq_session *se
 /* ---- What keeps objects ------------------------------------------------------------------------------------------ */
 
 /*
- * Calls `visit_reference` for each reference of an object that is not null, as cdacq_heap_visitor.reference. It must not
- * use the session. CDACQ_STOPPED: it returned non-zero. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if the
- * object cannot be read.
+ * Calls `visit_reference` for each reference of an object that is not null, as cdacq_heap_visitor.reference. It must
+ * not use the session. CDACQ_STOPPED: it returned non-zero. Fails with ARGUMENT, or with CORRUPT, MEMORY or FIELD if
+ * the object cannot be read.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_references(struct cdacq_session *session, uint64_t object,
                                                            int (*visit_reference)(uint64_t offset, uint64_t target,
@@ -265,7 +267,8 @@ CDACQ_API enum cdacq_status cdacq_session_visit_roots(struct cdacq_session *sess
 
 /*
  * The name of a static field with its type, "Ns.Type.Field"; printable UTF-8, owned by the session. `method_table` and
- * `token` are those of a struct cdacq_heap_root. Fails with ARGUMENT, or with CORRUPT, MEMORY or MODULE if it is not known.
+ * `token` are those of a struct cdacq_heap_root. Fails with ARGUMENT, or with CORRUPT, MEMORY or MODULE if it is not
+ * known.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, uint64_t method_table,
                                                           uint32_t token, const char **ret, struct cdacq_error *err);

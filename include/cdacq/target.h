@@ -148,8 +148,8 @@ struct cdacq_options {
     void (*describe_need)(const struct cdacq_need *need, char *ret_text, size_t size, void *context);
     void *describe_need_context;
     /*
-     * Called often while a core that is compressed or comes from a pipe is read, in bytes of the file or pipe, and while
-     * cdacq_target_verify reads its file twice, in bytes of twice the file. `total` is 0 if it is not known.
+     * Called often while a core that is compressed or comes from a pipe is read, in bytes of the file or pipe, and
+     * while cdacq_target_verify reads its file twice, in bytes of twice the file. `total` is 0 if it is not known.
      */
     void (*progress)(uint64_t done, uint64_t total, void *context);
     void *progress_context;

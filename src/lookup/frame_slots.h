@@ -1,6 +1,6 @@
 /*
- * frame_slots.h: the references that a frame of managed code holds, by the GC info of its method, as the collector reads
- * them.
+ * frame_slots.h: the references that a frame of managed code holds, by the GC info of its method, as the collector
+ * reads them.
  */
 #ifndef CDACQ_LOOKUP_FRAME_SLOTS_H
 #define CDACQ_LOOKUP_FRAME_SLOTS_H

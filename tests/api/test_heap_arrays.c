@@ -1,5 +1,6 @@
 /*
- * test_heap_arrays.c: cdacq_session_read_heap keeps what a visit of the heap tells, in its order. The visit is replaced.
+ * test_heap_arrays.c: cdacq_session_read_heap keeps what a visit of the heap tells, in its order. The visit is
+ * replaced.
  */
 #define cdacq_session_read_heap   read_heap
 #define cdacq_heap_arrays_destroy free_arrays

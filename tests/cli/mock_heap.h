@@ -1,6 +1,6 @@
 /*
- * mock_heap.h: a heap of six objects, for tests that include the .c files of the commands: the calls of the library that
- * read it are replaced. Included once, before those files.
+ * mock_heap.h: a heap of six objects, for tests that include the .c files of the commands: the calls of the library
+ * that read it are replaced. Included once, before those files.
  */
 #ifndef CDACQ_TESTS_CLI_MOCK_HEAP_H
 #define CDACQ_TESTS_CLI_MOCK_HEAP_H
