@@ -49,7 +49,6 @@ MAY_OPEN = {
     "util/proc_file.c": {"open", "opendir"},  # the kernel's files
     "util/library.c": {"dlopen"},  # fixed names
     "target/core_file.c": {"file_open"},  # the core that the user names
-    "target/core_store.c": {"open"},  # a temporary file
     "target/file_index.c": {"fts_open"},  # a directory that the user names; links are not followed
     "target/image_file.c": {"file_open", "realpath"},  # the image that the user names
     "target/live.c": {"file_read_text"},  # /proc
