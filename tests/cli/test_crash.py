@@ -101,7 +101,7 @@ class Crash(unittest.TestCase):
             self.assertEqual((verdict["kind"], verdict["certainty"], verdict["by"]), ("unhandled", "certain", None))
             self.assertEqual([line[:12].rstrip() for line in lines], ["verdict", "where", "certainty", "next"])
             self.assertEqual([lines[0][12:], lines[2][12:], lines[3][12:]], [verdict[key] for key in ("what", "reason", "next")])
-            self.assertTrue(lines[1][12:].startswith(inner + "(") and lines[1].endswith(f"(TID {verdict['tid']})"), lines[1])
+            self.assertRegex(lines[1][12:], rf'^{re.escape(inner)}\(.* \(TID {verdict["tid"]}( "[^"]+")?\)$')
             tool, *command = lines[3][12:].split(" ")
             self.assertEqual(tool, "cdacq")
             self.assertIn(f"TID {verdict['tid']}", run(*command).stdout)

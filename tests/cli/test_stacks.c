@@ -73,6 +73,11 @@ START_TEST(identical_stacks_are_merged)
 }
 END_TEST
 
+static enum cdacq_frame_kind kind_of(const char *name)
+{
+    return !name ? CDACQ_FRAME_NATIVE : strcmp(name, "async") == 0 ? CDACQ_FRAME_ASYNC : CDACQ_FRAME_MANAGED;
+}
+
 /* A stack of native frames, of the framework's waits, and of what calls them. */
 START_TEST(frames_that_only_wait)
 {
@@ -89,6 +94,11 @@ START_TEST(frames_that_only_wait)
         {{"libc", "System.Threading.Thread.Sleep(int)", "Demo.Main()"}, CDACQ_MODE_KERNEL, 0}, /* one frame stays one */
         {{"libc", "libc", "Demo.Main()", "System.Threading.Monitor.Wait(object)"}, CDACQ_MODE_KERNEL, 0},
         {{"libc", "libc", "System.IO.File.Read()", "Demo.Main()"}, CDACQ_MODE_KERNEL, 0},
+        {{"libc", "System.Threading.Tasks.Task.InternalWait(int)", "async", "System.Threading.Tasks.Task.Wait()",
+          "Demo.Main()"},
+         CDACQ_MODE_KERNEL,
+         3},
+        {{"libc", "libc", "async", "Demo.Main()"}, CDACQ_MODE_KERNEL, 0},
         {{"System.Threading.Monitor.Enter(object)", "System.Threading.Monitor.Enter()", "Demo.Main()"}, 0, 0},
         {{"libc", "libc", "System.Threading.Monitor.Wait(object)", "Demo.Main()"}, CDACQ_MODE_USER, 0},
     };
@@ -100,7 +110,7 @@ START_TEST(frames_that_only_wait)
             struct cdacq_frame frame = {.size = sizeof frame,
                                         .index = k,
                                         .pc = 100 * (i + 1) + k,
-                                        .kind = name ? CDACQ_FRAME_MANAGED : CDACQ_FRAME_NATIVE,
+                                        .kind = kind_of(name),
                                         .module = name ? NULL : "libc.so.6",
                                         .method = name ? &method : NULL};
             stack_add_frame(&stacks, stack, &frame);

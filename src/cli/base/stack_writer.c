@@ -156,14 +156,16 @@ static size_t add_module(const char **modules, size_t count, const char *name)
 void stack_write_row(struct output *out, const struct stack *stack, size_t first, size_t count, const char *words)
 {
     const char *modules[MODULES_SHOWN + 1];
-    size_t known = 0;
-    for (size_t i = 0; i < count && known <= MODULES_SHOWN; i++) {
+    size_t known = 0, async = 0;
+    for (size_t i = 0; i < count; i++) {
         const struct stack_frame *frame = stack->frames.items[first + i].shared;
-        const char *module = frame->frame.method ? frame->method.module : frame->frame.module;
-        known = module ? add_module(modules, known, path_basename(module)) : known;
+        bool is_async = frame->frame.kind == CDACQ_FRAME_ASYNC;
+        const char *module = is_async ? NULL : frame->frame.method ? frame->method.module : frame->frame.module;
+        async += is_async;
+        known = module && known <= MODULES_SHOWN ? add_module(modules, known, path_basename(module)) : known;
     }
     output_style(out, STYLE_MINOR);
-    output_printf(out, "... %zu %s", count, words);
+    output_printf(out, "... %zu %s", count - async, words);
     for (size_t i = 0; i < MIN(known, (size_t)MODULES_SHOWN); i++)
         output_text_between(out, i ? ", " : " (", modules[i], "");
     if (known)
@@ -211,16 +213,26 @@ void stack_write_repeats(struct output *out, const struct stack_run *run)
                   run->count - 1, plural(run->count - 1));
 }
 
+/* A line for the frames that only wait, and the async methods between them, which thus come before the method that waits. */
+static void write_waiting(struct answers *answers, const struct stack *stack, size_t count)
+{
+    output_literal(answers->out, "     ");
+    stack_write_row(answers->out, stack, 0, count, "frames that only wait");
+    for (size_t i = 0; i < count; i++) {
+        const struct stack_frame frame = stack_frame_at(stack, i);
+        if (frame.frame.kind == CDACQ_FRAME_ASYNC)
+            write_frame(answers, &frame);
+    }
+}
+
 void stack_write_text(struct answers *answers, const struct stack *stack, enum native_frames shown)
 {
     struct output *out = answers->out;
     size_t fold_from = first_to_fold(stack, shown);
     write_heading(out, stack);
     size_t waiting = shown == NATIVE_FRAMES_FOLDED ? stack_waiting_row(stack) : 0;
-    if (waiting) {
-        output_literal(out, "     ");
-        stack_write_row(out, stack, 0, waiting, "frames that only wait");
-    }
+    if (waiting)
+        write_waiting(answers, stack, waiting);
     for (size_t i = waiting; i < stack->frames.count;) {
         const struct kept_frame *frames = stack->frames.items;
         size_t row = row_of_one_line(stack, i, stack->frames.count, fold_from);

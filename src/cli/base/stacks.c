@@ -241,6 +241,7 @@ static bool is_waiting_method(const struct stack_frame *frame)
     static const char *const names[] = {
         "Interop.Sys.<LowLevelMonitor_",
         "Interop.Sys.LowLevelMonitor_",
+        "Interop.Sys.WaitForSocketEvents(",
         "System.GC.<WaitForPendingFinalizers",
         "System.GC.<_WaitForPendingFinalizers",
         "System.GC.WaitForPendingFinalizers(",
@@ -283,7 +284,12 @@ size_t stack_waiting_row(const struct stack *stack)
     size_t native = stack_native_row(stack, 0), row = 0;
     for (size_t i = 0; i < stack->threads.count; i++)
         native = stack->threads.items[i].mode == CDACQ_MODE_USER ? 0 : native;
-    for (size_t i = native; native && i < stack->frames.count && is_waiting_method(stack->frames.items[i].shared); i++)
-        row = i;
+    for (size_t i = native; native && i < stack->frames.count; i++) {
+        const struct stack_frame *frame = stack->frames.items[i].shared;
+        if (is_waiting_method(frame))
+            row = i;
+        else if (frame->frame.kind != CDACQ_FRAME_ASYNC)
+            break;
+    }
     return row > 1 ? row : 0;
 }

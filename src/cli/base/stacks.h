@@ -145,7 +145,8 @@ size_t stack_native_row(const struct stack *stack, size_t first);
 
 /*
  * How many frames, from the innermost on, only carry out the wait that the frame after them is: native code, and
- * methods of the framework that are named like what they wait for. 0 if the thread runs, or waits in other code.
+ * methods of the framework that are named like what they wait for. Async methods that are waited for may be between
+ * these. 0 if the thread runs, or waits in other code.
  */
 size_t stack_waiting_row(const struct stack *stack);
 

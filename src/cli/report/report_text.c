@@ -295,7 +295,8 @@ static void write_verdict(struct report *report, struct output *out)
     struct report_verdict verdict;
     report_verdict_form(report, &verdict);
     report->verdict_tid = verdict.tid;
-    report_verdict_write_text(&verdict, out);
+    report->verdict_holder = verdict.holder;
+    report_verdict_write_text(&verdict, report, out);
     report_verdict_release(&verdict);
 }
 

@@ -230,7 +230,8 @@ static bool is_idle(const struct stack *stack)
                                                                                                    "libc.", "libc-",
                                                                                                    "ld-", "libpthread",
                                                                                                    "libstdc++"};
-    static const char *const methods[] = {"System.Threading.PortableThreadPool.GateThread.GateThreadStart(",
+    static const char *const methods[] = {"System.Net.Sockets.SocketAsyncEngine.EventLoop(",
+                                          "System.Threading.PortableThreadPool.GateThread.GateThreadStart(",
                                           "System.Threading.PortableThreadPool.WaitThread.WaitThreadStart(",
                                           "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart(",
                                           "System.Threading.TimerQueue.TimerThread("};
@@ -272,7 +273,8 @@ static struct ordered_stack place_of(const struct report *report, size_t index)
         unsigned percent = report->busy ? busy_wanted(report->busy, stack->threads.items[i].tid) : 0;
         placed.percent = MAX(placed.percent, percent);
         ran |= stack->threads.items[i].mode == CDACQ_MODE_USER;
-        is_of_verdict |= stack->threads.items[i].tid == report->verdict_tid;
+        is_of_verdict |=
+            stack->threads.items[i].tid == report->verdict_tid || stack->threads.items[i].tid == report->verdict_holder;
         suspends |= stack->threads.items[i].suspends_others || stack->threads.items[i].delays_suspension;
     }
     bool is_busy = placed.percent || (ran && was_perhaps_busy(report));

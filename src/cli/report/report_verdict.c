@@ -264,9 +264,16 @@ static void put_owners(struct report_verdict *verdict, const struct report *repo
     put_thread_in_place(report, out, wait->blocker_tid, wait->blocker_name);
     if (report->busy && busy_wanted(report->busy, wait->blocker_tid) >= BUSY_PERCENT)
         output_literal(out, ", which runs");
-    for (unsigned i = 0; i < CYCLE_SHOWN && (wait = wait_lines_of(waits, wait->blocker_tid)); i++) {
+    int owner = wait->blocker_tid;
+    for (unsigned i = 0; i < CYCLE_SHOWN && (wait = wait_lines_of(waits, owner)); i++) {
         output_literal(out, ", which waits");
         report_put_wait(out, report, wait);
+        owner = wait->blocker_tid;
+    }
+    struct report_waiting waiting;
+    if (owner && !wait && report_describe_waiting(report, waits, owner, &waiting)) { /* in the kernel */
+        output_literal(out, ", which");
+        report_put_waiting(out, report, &waiting);
     }
 }
 
@@ -346,6 +353,7 @@ static bool judge_lock(struct report_verdict *verdict, const struct report *repo
         } else {
             output_literal(&verdict->what, ", which one thread holds; no deadlock was found");
             put_owners(verdict, report, &waits, most.wait);
+            verdict->holder = most.wait->blocker_tid;
             say_of_one_moment(verdict);
         }
         put_command(verdict, report, "stack --managed", most.wait->blocker_tid);
@@ -426,7 +434,7 @@ static bool judge_starvation(struct report_verdict *verdict, const struct report
                   "the thread pool starves: %" PRIu64 " work item%s while all %" PRIu32 " of its busy workers wait",
                   pool->queued, pool->queued == 1 ? " is queued" : "s are queued", pool->busy);
     if (pool->workers >= pool->max_workers)
-        output_literal(&verdict->what, " (it may have no more)");
+        output_literal(&verdict->what, " (more are not allowed)");
     put_wait_of_worker(verdict, report);
     say_of_one_moment(verdict);
     put_command(verdict, report, "stack --managed", verdict->tid);
@@ -440,6 +448,12 @@ static size_t count_busy(const struct busy_threads *busy)
     for (size_t i = 0; i < busy->list.count; i++)
         count += busy_wanted_by(&busy->list.items[i]) >= BUSY_PERCENT;
     return count;
+}
+
+static const char *name_of(const struct report *report, int tid)
+{
+    struct stacks_cursor at;
+    return stacks_find_thread(report->all_stacks, tid, &at) ? at.thread->name : NULL;
 }
 
 /* In how many samples the thread was in the place of the verdict. */
@@ -464,13 +478,17 @@ static bool judge_busy(struct report_verdict *verdict, const struct report *repo
     verdict->tid = busiest ? busiest->tid : 0;
     verdict->place = report_place_of(report, verdict->tid);
     output_literal(&verdict->what, "nothing blocks the process");
+    const char *name = busiest ? name_of(report, busiest->tid) : NULL;
     if (causes.throttled_periods) {
         report_put_causes(&verdict->what, busy, &(struct busy_causes){.throttled_periods = causes.throttled_periods},
                           ", but it is slow: ", "");
         causes.throttled_periods = 0; /* is said now */
     }
-    if (busiest)
-        output_printf(&verdict->what, "; TID %d used %u %% of a processor", busiest->tid, busiest->percent);
+    if (busiest) {
+        output_literal(&verdict->what, "; ");
+        report_put_thread(&verdict->what, busiest->tid, name);
+        output_printf(&verdict->what, " is busy: it used %u %% of a processor", busiest->percent);
+    }
     if (busiest && busiest->delayed >= BUSY_LEAST)
         output_printf(&verdict->what, ", and waited for a processor for %u %% of the time", busiest->delayed);
     if (count > 1)
@@ -716,7 +734,7 @@ static void write_line(struct output *out, const char *label, const struct outpu
     output_literal(out, "\n");
 }
 
-void report_verdict_write_text(const struct report_verdict *verdict, struct output *out)
+void report_verdict_write_text(const struct report_verdict *verdict, const struct report *report, struct output *out)
 {
     bool is_wrong = strcmp(verdict->certainty, "certain") == 0 || strcmp(verdict->certainty, "likely") == 0;
     write_line(out, "verdict", &verdict->what, is_wrong ? STYLE_ERROR : STYLE_NONE);
@@ -727,8 +745,11 @@ void report_verdict_write_text(const struct report_verdict *verdict, struct outp
     if (verdict->place.method && verdict->blocked.method) {
         output_printf(out, ", awaited by TID %d", verdict->tid);
         report_put_in_place(out, &verdict->blocked);
-    } else if (verdict->tid)
-        output_printf(out, verdict->place.method ? " (TID %d)" : "TID %d", verdict->tid);
+    } else if (verdict->tid) {
+        output_literal(out, verdict->place.method ? " (" : "");
+        report_put_thread(out, verdict->tid, name_of(report, verdict->tid));
+        output_literal(out, verdict->place.method ? ")" : "");
+    }
     if (verdict->place.method || verdict->tid)
         output_literal(out, "\n");
     write_line(out, verdict->by_label ? verdict->by_label : "by", &verdict->by, STYLE_NONE);

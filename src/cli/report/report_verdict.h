@@ -15,6 +15,7 @@ struct report_verdict {
     const char *slowed_by;             /* likewise, of a busy process: "exceptions"; NULL: nothing special */
     const struct cdacq_method *called; /* the method of the framework that waits for the program; NULL: not known */
     int tid;                           /* the thread that died, waits or is busy; 0: none */
+    int holder;                        /* the thread that holds the lock that `tid` waits for; 0: none */
     struct report_place place;
     struct report_place blocked; /* where the thread itself waits, if `place` is of an async method */
     /* Lines of text, escaped. An empty one says nothing. */
@@ -30,7 +31,7 @@ void report_verdict_form(const struct report *report, struct report_verdict *ret
 void report_verdict_release(struct report_verdict *verdict);
 
 /* Up to five lines, and an empty one. */
-void report_verdict_write_text(const struct report_verdict *verdict, struct output *out);
+void report_verdict_write_text(const struct report_verdict *verdict, const struct report *report, struct output *out);
 
 /* The member "verdict". */
 void report_verdict_write_json(struct report_verdict *verdict, const struct report *report, struct json_writer *w);

@@ -188,6 +188,13 @@ static bool describe(const struct report *report, const struct shown_waits *wait
     return true;
 }
 
+bool report_describe_waiting(const struct report *report, const struct shown_waits *waits, int tid,
+                             struct report_waiting *ret)
+{
+    struct stacks_cursor at;
+    return stacks_find_thread(report->all_stacks, tid, &at) && describe(report, waits, &at, ret);
+}
+
 bool report_find_waiting(const struct report *report, const struct shown_waits *waits, bool of_finalizer,
                          struct report_waiting *ret)
 {
@@ -280,7 +287,12 @@ static void put_task(struct output *out, const struct report *report, const stru
         report_put_wait(out, report, wait);
         return;
     }
-    output_note_between(out, method ? " for the task of " : " for ", method ? method : meaning->text, "");
+    uint32_t others = wait->task_count > 1 ? wait->tasks[0].others : 0;
+    if (!method && others) /* one of which follows */
+        output_printf(out, " for %s%" PRIu32 " tasks (Task.WhenAll)", others < TASK_OTHERS_MAX ? "" : "at least ",
+                      others + 1);
+    else
+        output_note_between(out, method ? " for the task of " : " for ", method ? method : meaning->text, "");
     if (report_wait_is_bounded(wait))
         output_printf(out, " (at most %d ms)", wait->timeout);
 }

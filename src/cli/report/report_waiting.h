@@ -22,6 +22,10 @@ struct report_waiting {
 /* Whether a thread may be waiting: it was in no code of its own, and did not run while the process was measured. */
 bool report_may_wait(const struct report *report, const struct stack_thread *thread);
 
+/* Says what a thread waits for. False if it does not wait, or runs no code of the program. */
+bool report_describe_waiting(const struct report *report, const struct shown_waits *waits, int tid,
+                             struct report_waiting *ret);
+
 /*
  * Finds the thread whose wait tells most, among those that run code of the program: the one that runs finalizers, or
  * any other. False if none waits.

@@ -104,6 +104,13 @@ bool signature_is_of_framework(const char *name, size_t length)
 {
     static const char *const prefixes[] = {"System.",  "Microsoft.",           "Internal.",
                                            "Interop.", "dynamicClass.IL_STUB", "<StartupCode$FSharp-Core>."};
+    static const char *const inner[] = {"local function ", "lambda "}; /* "lambda in Demo.Main()" */
+    const char *outer =
+        begins_with_any(name, length, inner, ARRAY_SIZE(inner)) ? memmem(name, length, " in ", 4) : NULL;
+    if (outer) {
+        length -= (size_t)(outer + 4 - name);
+        name = outer + 4;
+    }
     return begins_with_any(name, length, prefixes, ARRAY_SIZE(prefixes));
 }
 
