@@ -38,6 +38,7 @@ apt() { in_root DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recom
 
 bare_root() { # suite
     local base=$roots/$1
+    "$source/scripts/setup" debootstrap
     if [[ ! -e $base/etc/debian_version ]]; then
         debootstrap --variant=minbase "$1" "$base" "$("$source/scripts/mirror")" >"$work/debootstrap.log" ||
             fail "$(tail "$work/debootstrap.log")"
