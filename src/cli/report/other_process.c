@@ -52,7 +52,7 @@ static void find_state(int pid, struct other_process *found)
 void other_process_read(const struct report *report, int pid, struct other_process *ret)
 {
     *ret = (struct other_process){.command = ""};
-    if (pid <= 0 || report->facts.kind != CDACQ_TARGET_PROCESS)
+    if (pid <= 0 || pid == report->process.pid || report->facts.kind != CDACQ_TARGET_PROCESS)
         return;
     find_state(pid, ret);
     if (ret->state[0])

@@ -12,7 +12,7 @@ struct other_process {
     char state[32];    /* the kernel's word: "sleeping", "zombie"; empty: there is no such process any more */
 };
 
-/* Reads /proc. All is empty if the target is no running process, or `pid` is 0. */
+/* Reads /proc. All is empty if the target is no running process, or `pid` is 0 or that of the target. */
 void other_process_read(const struct report *report, int pid, struct other_process *ret);
 
 /* Writes "process 12 (sleep 60: sleeping)". */
