@@ -7,18 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/base.h"
 #include "util/file.h"
 #include "util/proc_file.h"
 
 enum {
     GROUPS_MAX = 64 * 1024,
     MOUNTS_MAX = 1 << 20,
-    FILE_TEXT_MAX = 4096,
+    FILE_TEXT_MAX = 8192,
     LEVELS_MAX = 64, /* groups in each other */
     NS_PER_US = 1000,
 };
 
-#define US_MAX (UINT64_C(1) << 40) /* of a quota or period; the kernel allows less */
+#define US_MAX           (UINT64_C(1) << 40) /* of a quota or period; the kernel allows less */
+#define MEMORY_LIMIT_MAX (UINT64_C(1) << 60) /* version 1 has about 2^63 for no limit */
 
 /* ---- Lines ---- */
 
@@ -70,8 +72,8 @@ struct mount {
     int root_length, point_length;
 };
 
-/* Reads a line: "31 23 0:28 /root /point options [tags...] - type source options". */
-static bool read_mount(const char *line, size_t length, bool version_1, struct mount *ret)
+/* `controller`: of version 1; NULL: of version 2. Reads a line: "31 23 0:28 /root /point options [tags...] - type source options". */
+static bool read_mount(const char *line, size_t length, const char *controller, struct mount *ret)
 {
     const char *fields[FIELDS_MAX];
     size_t lengths[FIELDS_MAX], count = 0, dash = 0;
@@ -85,9 +87,9 @@ static bool read_mount(const char *line, size_t length, bool version_1, struct m
     if (!dash || dash + 3 >= count || memchr(fields[POINT_FIELD], '\\', lengths[POINT_FIELD]) || /* an escape */
         lengths[ROOT_FIELD] >= PATH_MAX || lengths[POINT_FIELD] >= PATH_MAX)
         return false;
-    const char *type = version_1 ? "cgroup" : "cgroup2";
+    const char *type = controller ? "cgroup" : "cgroup2";
     if (lengths[dash + 1] != strlen(type) || memcmp(fields[dash + 1], type, strlen(type)) != 0 ||
-        (version_1 && !control_group_has(fields[dash + 3], lengths[dash + 3], "cpu")))
+        (controller && !control_group_has(fields[dash + 3], lengths[dash + 3], controller)))
         return false;
     *ret = (struct mount){
         .root = fields[ROOT_FIELD],
@@ -106,11 +108,11 @@ static bool shows(const struct mount *mount, const struct control_group *group)
            (length == group->path_length || group->path[length] == '/');
 }
 
-static bool find_mount(const char *mounts, const struct control_group *group, bool version_1, struct mount *ret)
+static bool find_mount(const char *mounts, const struct control_group *group, const char *controller, struct mount *ret)
 {
     for (const char *line = mounts; *line;) {
         size_t length = strcspn(line, "\n");
-        if (read_mount(line, length, version_1, ret) && shows(ret, group))
+        if (read_mount(line, length, controller, ret) && shows(ret, group))
             return true;
         line += length + (line[length] == '\n');
     }
@@ -154,8 +156,9 @@ static bool read_quota(const char *folder, bool version_1, uint64_t *ret_quota, 
 }
 
 /* Reads the limit of a group, if it has one, and one that is lower than that in *ret. */
-static void read_limit(const char *folder, bool version_1, struct cpu_limit *ret)
+static void read_limit(const char *folder, bool version_1, void *found)
 {
+    struct cpu_limit *ret = found;
     char text[FILE_TEXT_MAX];
     uint64_t quota, period;
     if (!read_quota(folder, version_1, &quota, &period))
@@ -173,54 +176,108 @@ static void read_limit(const char *folder, bool version_1, struct cpu_limit *ret
     }
 }
 
-/* The lowest limit of a group and of those that it is in, up to the one at the mount point. */
-static bool find_limit(const struct control_group *group, const char *mounts, bool version_1, const char *root,
-                       struct cpu_limit *ret)
+static uint64_t read_number(const char *folder, const char *name)
+{
+    char text[FILE_TEXT_MAX];
+    return read_group_file(folder, name, text) ? strtoull(text, NULL, 10) : 0; /* "max" is 0 */
+}
+
+/* Reads the limit of a group, if it has one, and is nearer to it than that in *ret. */
+static void read_memory_limit(const char *folder, bool version_1, void *found)
+{
+    struct memory_limit *ret = found;
+    char text[FILE_TEXT_MAX];
+    uint64_t limit = read_number(folder, version_1 ? "memory.limit_in_bytes" : "memory.max");
+    uint64_t used = read_number(folder, version_1 ? "memory.usage_in_bytes" : "memory.current"), cached = 0;
+    if (!limit || limit >= MEMORY_LIMIT_MAX || !used)
+        return;
+    if (read_group_file(folder, "memory.stat", text))
+        cached = number_of(text, version_1 ? "total_inactive_file" : "inactive_file");
+    used -= MIN(cached, used);
+    if (!ret->limit || (double)used / (double)limit > (double)ret->used / (double)ret->limit)
+        *ret = (struct memory_limit){.limit = limit, .used = used};
+}
+
+/* What of a group is read: `read` puts a limit that is lower than that in *ret there. */
+struct controller {
+    const char *name;
+    void (*read)(const char *folder, bool version_1, void *ret);
+};
+
+/* The limits of a group and of those that it is in, up to the one at the mount point. */
+static void find_limit(const struct control_group *group, const char *mounts, const struct controller *controller,
+                       bool version_1, const char *root, void *ret)
 {
     struct mount mount;
     char folder[PATH_MAX];
-    if (leads_out(group) || !find_mount(mounts, group, version_1, &mount))
-        return false;
+    if (leads_out(group) || !find_mount(mounts, group, version_1 ? controller->name : NULL, &mount))
+        return;
     int top = snprintf(folder, sizeof folder, "%s%.*s", root, mount.point_length, mount.point);
     size_t rest = group->path_length - (size_t)mount.root_length;
     if (top < 0 || (size_t)top + rest >= sizeof folder)
-        return false;
+        return;
     memcpy(folder + top, group->path + mount.root_length, rest);
     folder[(size_t)top + rest] = '\0';
-    struct cpu_limit found = {.period = 0};
     char *end = folder + top + rest;
     for (unsigned level = 0; level < LEVELS_MAX; level++) {
-        read_limit(folder, version_1, &found);
+        controller->read(folder, version_1, ret);
         if (end == folder + top)
             break;
         while (*--end != '/') /* which is what `rest` begins with */
             ;
         *end = '\0';
     }
+}
+
+/* Where the controller is: one hierarchy alone has it. *ret is left as it was if there is no limit. */
+static void find_limits(const char *groups, const char *mounts, const struct controller *controller, const char *root,
+                        void *ret)
+{
+    struct control_group group;
+    for (int version_1 = 1; version_1 >= 0; version_1--)
+        for (const char *at = groups; *at;)
+            if (control_group_next(&at, &group) &&
+                (version_1 ? control_group_has(group.controllers, group.controllers_length, controller->name)
+                           : !group.controllers_length))
+                find_limit(&group, mounts, controller, version_1, root, ret);
+}
+
+bool cpu_limit_find(const char *groups, const char *mounts, const char *root, struct cpu_limit *ret)
+{
+    struct cpu_limit found = {.period = 0};
+    find_limits(groups, mounts, &(struct controller){"cpu", read_limit}, root, &found);
     if (found.period)
         *ret = found;
     return found.period;
 }
 
-bool cpu_limit_find(const char *groups, const char *mounts, const char *root, struct cpu_limit *ret)
+bool memory_limit_find(const char *groups, const char *mounts, const char *root, struct memory_limit *ret)
 {
-    struct control_group group;
-    for (int version_1 = 1; version_1 >= 0; version_1--) /* one hierarchy alone has the controller */
-        for (const char *at = groups; *at;)
-            if (control_group_next(&at, &group) &&
-                (version_1 ? control_group_has(group.controllers, group.controllers_length, "cpu")
-                           : !group.controllers_length) &&
-                find_limit(&group, mounts, version_1, root, ret))
-                return true;
-    return false;
+    struct memory_limit found = {.limit = 0};
+    find_limits(groups, mounts, &(struct controller){"memory", read_memory_limit}, root, &found);
+    if (found.limit)
+        *ret = found;
+    return found.limit;
+}
+
+/* The texts of /proc/PID/cgroup and of mountinfo, which the caller frees. */
+static bool read_texts(int pid, char **ret_groups, char **ret_mounts)
+{
+    size_t length;
+    CLEANUP_CLOSE int group_file = proc_file_open(pid, "cgroup");
+    *ret_groups = group_file < 0 ? NULL : file_read_all(group_file, GROUPS_MAX, &length);
+    *ret_mounts = *ret_groups ? malloc(MOUNTS_MAX) : NULL;
+    return *ret_mounts && file_read_text(AT_FDCWD, "/proc/self/mountinfo", *ret_mounts, MOUNTS_MAX) > 0;
 }
 
 bool cpu_limit_read(int pid, struct cpu_limit *ret)
 {
-    size_t length;
-    CLEANUP_CLOSE int group_file = proc_file_open(pid, "cgroup");
-    CLEANUP_FREE char *groups = group_file < 0 ? NULL : file_read_all(group_file, GROUPS_MAX, &length);
-    CLEANUP_FREE char *mounts = groups ? malloc(MOUNTS_MAX) : NULL;
-    return mounts && file_read_text(AT_FDCWD, "/proc/self/mountinfo", mounts, MOUNTS_MAX) > 0 &&
-           cpu_limit_find(groups, mounts, "", ret);
+    CLEANUP_FREE char *groups = NULL, *mounts = NULL;
+    return read_texts(pid, &groups, &mounts) && cpu_limit_find(groups, mounts, "", ret);
+}
+
+bool memory_limit_read(int pid, struct memory_limit *ret)
+{
+    CLEANUP_FREE char *groups = NULL, *mounts = NULL;
+    return read_texts(pid, &groups, &mounts) && memory_limit_find(groups, mounts, "", ret);
 }

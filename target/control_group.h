@@ -1,7 +1,7 @@
 /*
- * control_group.h: the control groups of a process, and the limits on processor time that they set. The limits of a
- * group hold for all groups below it. Source: Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max, cpu.stat),
- * scheduler/sched-bwc.rst; cgroups(7), proc_pid_mountinfo(5). Thread-safe.
+ * control_group.h: the control groups of a process, and the limits on processor time and memory that they set. The
+ * limits of a group hold for all groups below it. Source: Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max, cpu.stat,
+ * memory.max, memory.stat), admin-guide/cgroup-v1/memory.rst, scheduler/sched-bwc.rst; cgroups(7), proc_pid_mountinfo(5). Thread-safe.
  */
 #ifndef CDACQ_TARGET_CONTROL_GROUP_H
 #define CDACQ_TARGET_CONTROL_GROUP_H
@@ -35,5 +35,14 @@ bool cpu_limit_read(int pid, struct cpu_limit *ret);
 
 /* The same by the texts of /proc/PID/cgroup and of mountinfo, with the mount points below `root`. */
 bool cpu_limit_find(const char *groups, const char *mounts, const char *root, struct cpu_limit *ret);
+
+/* The group of the process that is nearest to its limit. In bytes. */
+struct memory_limit {
+    uint64_t limit, used; /* without cached files that are not in use, which the kernel frees first */
+};
+
+/* As above. */
+bool memory_limit_read(int pid, struct memory_limit *ret);
+bool memory_limit_find(const char *groups, const char *mounts, const char *root, struct memory_limit *ret);
 
 #endif

@@ -17,7 +17,8 @@ enum dac_var {
     VAR_MAX_GEN,
     VAR_EPHEMERAL_HEAP_SEGMENT = 10,
     VAR_ALLOC_ALLOCATED = 15,
-    VAR_FINALIZE_QUEUE = 18,
+    VAR_OOM_INFO = 17,
+    VAR_FINALIZE_QUEUE,
     VAR_N_HEAPS = 22,
     VAR_G_HEAPS,
     VAR_GC_STRUCTURES_INVALID_CNT,
@@ -33,6 +34,7 @@ enum {
     HEAP_ALLOC_ALLOCATED,
     HEAP_EPHEMERAL_HEAP_SEGMENT,
     HEAP_FINALIZE_QUEUE,
+    HEAP_OOM_INFO,
     HEAP_GENERATION_TABLE = 18,
     GENERATION_ALLOCATION_CONTEXT = 0,
     GENERATION_START_SEGMENT,
@@ -43,6 +45,7 @@ enum {
 struct heap_fields {
     uint32_t alloc_allocated, ephemeral_segment, generation_table;
     uint32_t finalize_queue; /* GC_NO_FIELD: not described */
+    uint32_t oom_history;    /* likewise */
 };
 
 /* Where the heaps are. */
@@ -51,6 +54,7 @@ struct heaps_place {
     uint64_t count, heaps;                                         /* of server GC: addresses of variables */
     uint64_t generation_table, ephemeral_segment, alloc_allocated; /* of workstation GC */
     uint64_t finalize_queue;                                       /* likewise; 0: not described */
+    uint64_t oom_history;                                          /* likewise */
     uint64_t invalid_count;                                        /* address of the variable */
     struct heap_fields fields;
 };
@@ -135,6 +139,20 @@ static void read_dac_generation(struct reader *reader, uint64_t vars, struct gc 
             read_offset(reader, offsets, GENERATION_ALLOCATION_START, last, "generation.allocation_start");
 }
 
+/* A field of a heap that the GC may lack. */
+static uint32_t read_optional_offset(struct reader *reader, uint64_t array, unsigned index, const char *what)
+{
+    if (read_u32(reader, array + 4 * (uint64_t)index) == GC_NO_FIELD)
+        return GC_NO_FIELD;
+    return read_offset(reader, array, index, HEAP_FIELD_MAX, what);
+}
+
+/* The layout of oom_history is part of the major version. */
+static struct gc_oom_fields dac_oom_fields(unsigned pointer)
+{
+    return (struct gc_oom_fields){.reason = 0, .alloc_size = pointer, .gc_index = 4 * pointer};
+}
+
 static void read_dac_vars(struct reader *reader, struct gc *gc, struct heaps_place *ret)
 {
     uint64_t vars = read_pointer(reader, reader->layout->globals[G_GcDacVars]);
@@ -145,6 +163,7 @@ static void read_dac_vars(struct reader *reader, struct gc *gc, struct heaps_pla
     gc->segment = dac_segment_fields(reader->pointer_size);
     gc->handle = dac_handle_fields(reader->pointer_size);
     gc->handle_table_map = read_var(reader, vars, VAR_HANDLE_TABLE_MAP);
+    gc->oom = dac_oom_fields(reader->pointer_size);
     read_dac_generation(reader, vars, gc);
     ret->heaps = read_var(reader, vars, VAR_G_HEAPS);
     ret->count = read_var(reader, vars, VAR_N_HEAPS);
@@ -155,6 +174,7 @@ static void read_dac_vars(struct reader *reader, struct gc *gc, struct heaps_pla
         ret->ephemeral_segment = read_var(reader, vars, VAR_EPHEMERAL_HEAP_SEGMENT);
         ret->alloc_allocated = read_var(reader, vars, VAR_ALLOC_ALLOCATED);
         ret->finalize_queue = read_var(reader, vars, VAR_FINALIZE_QUEUE);
+        ret->oom_history = read_var(reader, vars, VAR_OOM_INFO);
         return;
     }
     uint64_t offsets = read_var(reader, vars, VAR_GC_HEAP_FIELD_OFFSETS);
@@ -166,11 +186,9 @@ static void read_dac_vars(struct reader *reader, struct gc *gc, struct heaps_pla
             read_offset(reader, offsets, HEAP_EPHEMERAL_HEAP_SEGMENT, HEAP_FIELD_MAX, "gc_heap.ephemeral_heap_segment"),
         .generation_table =
             read_offset(reader, offsets, HEAP_GENERATION_TABLE, HEAP_FIELD_MAX, "gc_heap.generation_table"),
-        .finalize_queue = GC_NO_FIELD,
+        .finalize_queue = read_optional_offset(reader, offsets, HEAP_FINALIZE_QUEUE, "gc_heap.finalize_queue"),
+        .oom_history = read_optional_offset(reader, offsets, HEAP_OOM_INFO, "gc_heap.oom_info"),
     };
-    if (read_u32(reader, offsets + 4 * HEAP_FINALIZE_QUEUE) != GC_NO_FIELD)
-        ret->fields.finalize_queue =
-            read_offset(reader, offsets, HEAP_FINALIZE_QUEUE, HEAP_FIELD_MAX, "gc_heap.finalize_queue");
 }
 
 /* ---- What .NET 11 publishes ---- */
@@ -240,6 +258,11 @@ static void read_published(struct reader *reader, struct gc *gc, struct heaps_pl
           0, "Generation: size");
     read_handle_fields(layout, gc);
     gc->fill_pointers = layout->fields[F_CFinalize_FillPointers].offset;
+    bool has_oom = has_field(reader, F_OomHistory_Reason) && has_field(reader, F_OomHistory_AllocSize) &&
+                   has_field(reader, F_OomHistory_GcIndex);
+    gc->oom = (struct gc_oom_fields){.reason = layout->fields[F_OomHistory_Reason].offset,
+                                     .alloc_size = layout->fields[F_OomHistory_AllocSize].offset,
+                                     .gc_index = layout->fields[F_OomHistory_GcIndex].offset};
     ret->invalid_count = layout->global_present[G_StructureInvalidCount] ? layout->globals[G_StructureInvalidCount] : 0;
     ret->is_server = layout->global_present[G_Heaps];
     if (ret->is_server) {
@@ -252,6 +275,8 @@ static void read_published(struct reader *reader, struct gc *gc, struct heaps_pl
             .finalize_queue = has_field(reader, F_GCHeap_FinalizeQueue) && has_field(reader, F_CFinalize_FillPointers)
                                   ? layout->fields[F_GCHeap_FinalizeQueue].offset
                                   : GC_NO_FIELD,
+            .oom_history =
+                has_oom && has_field(reader, F_GCHeap_OomData) ? layout->fields[F_GCHeap_OomData].offset : GC_NO_FIELD,
         };
         return;
     }
@@ -260,17 +285,20 @@ static void read_published(struct reader *reader, struct gc *gc, struct heaps_pl
     ret->alloc_allocated = global_of(reader, G_GCHeapAllocAllocated, "GCHeapAllocAllocated");
     if (layout->global_present[G_GCHeapFinalizeQueue] && has_field(reader, F_CFinalize_FillPointers))
         ret->finalize_queue = layout->globals[G_GCHeapFinalizeQueue];
+    if (layout->global_present[G_GCHeapOomData] && has_oom)
+        ret->oom_history = layout->globals[G_GCHeapOomData];
 }
 
 /* ---- Heaps ---- */
 
 static void add_heap(struct reader *reader, struct gc *gc, uint64_t generation_table, uint64_t ephemeral_segment,
-                     uint64_t alloc_allocated, uint64_t finalize_queue)
+                     uint64_t alloc_allocated, uint64_t finalize_queue, uint64_t oom_history)
 {
     struct gc_heap heap = {
         .generation_table = generation_table,
         .ephemeral_segment = read_pointer(reader, ephemeral_segment),
         .alloc_allocated = read_pointer(reader, alloc_allocated),
+        .oom_history = oom_history,
     };
     if (finalize_queue && !reader_failed(reader)) {
         heap.finalize_queue = read_pointer(reader, finalize_queue);
@@ -285,7 +313,7 @@ static void read_heaps(struct reader *reader, const struct heaps_place *place, s
 {
     if (!place->is_server) {
         add_heap(reader, gc, place->generation_table, place->ephemeral_segment, place->alloc_allocated,
-                 place->finalize_queue);
+                 place->finalize_queue, place->oom_history);
         return;
     }
     uint32_t count = read_u32(reader, place->count);
@@ -296,7 +324,8 @@ static void read_heaps(struct reader *reader, const struct heaps_place *place, s
         check(reader, heap != 0 || reader_failed(reader), heaps, "Heaps");
         add_heap(reader, gc, heap + place->fields.generation_table, heap + place->fields.ephemeral_segment,
                  heap + place->fields.alloc_allocated,
-                 place->fields.finalize_queue == GC_NO_FIELD ? 0 : heap + place->fields.finalize_queue);
+                 place->fields.finalize_queue == GC_NO_FIELD ? 0 : heap + place->fields.finalize_queue,
+                 place->fields.oom_history == GC_NO_FIELD ? 0 : heap + place->fields.oom_history);
     }
 }
 
@@ -335,5 +364,27 @@ bool gc_read(struct reader *reader, struct gc *ret)
         return false;
     }
     *ret = gc;
+    return true;
+}
+
+bool gc_oom_read(struct reader *reader, const struct gc *gc, struct gc_oom *ret)
+{
+    struct gc_oom newest = {0};
+    uint64_t newest_index = 0;
+    for (size_t i = 0; i < gc->heaps.count && !reader_failed(reader); i++) {
+        uint64_t history = gc->heaps.items[i].oom_history;
+        if (!history)
+            continue;
+        struct gc_oom oom = {.reason = read_u32(reader, history + gc->oom.reason),
+                             .size = read_pointer(reader, history + gc->oom.alloc_size)};
+        uint64_t index = read_pointer(reader, history + gc->oom.gc_index);
+        if (!oom.reason || (newest.reason && index <= newest_index))
+            continue;
+        newest = oom;
+        newest_index = index;
+    }
+    if (reader_failed(reader))
+        return false;
+    *ret = newest;
     return true;
 }

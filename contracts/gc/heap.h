@@ -40,12 +40,17 @@ struct gc_handle_fields {
     uint32_t values;
 };
 
+struct gc_oom_fields {
+    uint32_t reason, alloc_size, gc_index;
+};
+
 /* A heap: addresses in the target. */
 struct gc_heap {
     uint64_t generation_table;
     uint64_t ephemeral_segment; /* in which objects are allocated */
     uint64_t alloc_allocated;   /* the end of its objects */
     uint64_t finalize_queue;    /* a CFinalize; 0: not described */
+    uint64_t oom_history;       /* an OomHistory; 0: not described */
 };
 
 DEFINE_VECTOR(gc_heaps, struct gc_heap);
@@ -59,6 +64,7 @@ struct gc {
     uint32_t fill_pointers;    /* offset in a CFinalize */
     bool is_server;
     bool has_regions;
+    struct gc_oom_fields oom;
     bool is_under_way; /* its structures are inconsistent at this moment */
 };
 
@@ -71,6 +77,15 @@ void gc_deinit(struct gc *gc);
  * heaps. False, and the reader fails, as above.
  */
 bool gc_read_state(struct reader *reader, bool *ret_under_way, bool *ret_is_server);
+
+/* The newest of the allocations that the heaps could not make. */
+struct gc_oom {
+    uint32_t reason; /* oom_reason of the GC; 0: none, or not known */
+    uint64_t size;   /* bytes that were asked for */
+};
+
+/* False, and the reader fails, if it cannot be read. */
+bool gc_oom_read(struct reader *reader, const struct gc *gc, struct gc_oom *ret);
 
 /* The address of a Generation; `number` is below GC_GENERATION_MAX. */
 static inline uint64_t gc_generation(const struct gc *gc, const struct gc_heap *heap, unsigned number)

@@ -1,5 +1,6 @@
 #include "contracts/gc/references.h"
 
+#include "contracts/load_context.h"
 #include "contracts/type_system/method_table_flags.h"
 
 enum {
@@ -81,11 +82,14 @@ static bool read_repeated(struct gc_references *references, uint64_t top, uint32
 
 static uint64_t read_loader(struct reader *reader, uint64_t method_table)
 {
-    uint64_t auxiliary = read_optional(reader, method_table, F_MethodTable_AuxiliaryData);
-    uint64_t module = read_optional(reader, auxiliary, F_MethodTableAuxiliaryData_LoaderModule);
-    uint64_t allocator = read_optional(reader, module, F_Module_LoaderAllocator);
-    uint64_t handle = read_optional(reader, allocator, F_LoaderAllocator_ObjectHandle);
-    return handle ? read_pointer(reader, handle) : 0;
+    uint64_t module;
+    if (has_field(reader, F_MethodTableAuxiliaryData_LoaderModule)) {
+        uint64_t auxiliary = read_optional(reader, method_table, F_MethodTable_AuxiliaryData);
+        module = read_optional(reader, auxiliary, F_MethodTableAuxiliaryData_LoaderModule);
+    } else {
+        module = read_field(reader, method_table, F_MethodTable_Module); /* .NET 8 has that module there */
+    }
+    return module_allocator(reader, module);
 }
 
 /* Reads the description of a type. One that cannot be right leaves the type without references. */
@@ -104,7 +108,7 @@ static struct gc_type_references read_type(struct gc_references *references, uin
                                                     : read_runs(references, top, (uint32_t)count));
         type.runs = (uint32_t)references->runs.count - type.run;
     }
-    if (good && flags & MT_COLLECTIBLE)
+    if (good && method_table_is_collectible(reader, method_table))
         type.loader = read_loader(reader, method_table);
     if (reader_recover(reader, FAILURE_BUT_FUEL & ~FAILURE(CDACQ_ERR_NOMEM))) {
         references->damaged++;

@@ -5,6 +5,36 @@
 
 enum { STATICS_NOT_INITIALIZED = 1 }; /* a tag of DynamicStaticsInfo.GCStatics and NonGCStatics */
 
+/*
+ * .NET 8: what follows the slots of a generic type's MethodTable ends with its number in a table of the module that it
+ * was loaded for. An entry leads to a block that begins with the place of the references.
+ */
+enum {
+    MT_GENERICS_STATICS = 4, /* a bit of MTFlags */
+    MT_SLOTS_MASK = 0x1f,    /* of MTFlags2: a bit for each slot that the type has */
+    NUM_VIRTUALS = 12,       /* in a MethodTable */
+    SLOTS_IN_TABLE = 2,      /* those that the fixed part has room for */
+    FIXED_SIZE = 64,         /* of a MethodTable */
+    VIRTUALS_PER_CHUNK = 8,
+    DYNAMIC_TABLE = 8, /* of a DomainLocalModule, as the next */
+    DYNAMIC_COUNT = 16,
+    DYNAMIC_ENTRY_SIZE = 16,
+};
+
+static uint64_t find_generic_references(struct reader *reader, uint64_t method_table, uint64_t statics)
+{
+    uint32_t slots = (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags2) & MT_SLOTS_MASK;
+    uint64_t virtuals = read_uint(reader, method_table + NUM_VIRTUALS, 2);
+    uint64_t chunks = (virtuals + VIRTUALS_PER_CHUNK - 1) / VIRTUALS_PER_CHUNK;
+    uint64_t others = (uint64_t)MAX(__builtin_popcount(slots), (int)SLOTS_IN_TABLE) - SLOTS_IN_TABLE;
+    uint64_t info = method_table + FIXED_SIZE + 8 * (chunks + others);
+    uint64_t number = read_pointer(reader, info + 8), count = read_pointer(reader, statics + DYNAMIC_COUNT);
+    if (reader_failed(reader) || number >= count)
+        return 0;
+    uint64_t entry = read_pointer(reader, read_pointer(reader, statics + DYNAMIC_TABLE) + number * DYNAMIC_ENTRY_SIZE);
+    return entry ? read_pointer(reader, entry) : 0;
+}
+
 /* The place of a type's references or of its other values, with the tag. 0: there is none yet. */
 static uint64_t find_base(struct reader *reader, uint64_t method_table, bool of_references)
 {
@@ -20,6 +50,10 @@ static uint64_t find_base(struct reader *reader, uint64_t method_table, bool of_
     }
     uint64_t module = read_field(reader, method_table, F_MethodTable_Module);
     uint64_t statics = read_field(reader, module, F_Module_m_ModuleID);
+    if (statics && read_field(reader, method_table, F_MethodTable_MTFlags) & MT_GENERICS_STATICS) {
+        statics = of_references ? find_generic_references(reader, method_table, statics) : 0;
+        return statics ? statics | STATICS_NOT_INITIALIZED : 0;
+    }
     statics = statics && of_references ? read_field(reader, statics, F_DomainLocalModule_m_pGCStatics) : statics;
     return statics ? statics | STATICS_NOT_INITIALIZED : 0;
 }

@@ -1,5 +1,6 @@
 #include "contracts/objects/statics.h"
 
+#include "contracts/load_context.h"
 #include "contracts/lookup_map.h"
 #include "contracts/objects/object.h"
 #include "contracts/objects/static_field.h"
@@ -10,8 +11,7 @@
 
 enum {
     TYPES_MAX = 1 << 22,
-    BLOCKS_MAX = 1 << 16, /* of the list of assemblies */
-    TLS_KIND_SHIFT = 24,  /* TLSIndex.TLSIndexRawIndex: the kind above, an index below */
+    TLS_KIND_SHIFT = 24, /* TLSIndex.TLSIndexRawIndex: the kind above, an index below */
     TLS_INDEX_MASK = 0xffffff,
     TLS_COLLECTIBLE = 1,
 };
@@ -83,27 +83,14 @@ void known_types_add(struct known_types *types, uint64_t method_table)
 
 /* ---- Modules ---- */
 
+static void add_module(void *context, uint64_t module)
+{
+    known_types_add_module(context, module);
+}
+
 bool known_types_add_domain(struct known_types *types)
 {
-    struct reader *reader = types->cache->reader;
-    const struct layout *layout = reader->layout;
-    if (!layout->global_present[G_AppDomain] || !has_field(reader, F_AppDomain_AssemblyList) ||
-        !has_field(reader, F_Assembly_Module))
-        return false;
-    uint64_t domain = read_pointer(reader, layout->globals[G_AppDomain]);
-    uint64_t list = domain ? field_address(reader, domain, F_AppDomain_AssemblyList) : 0;
-    uint64_t left = list ? read_field(reader, list, F_ArrayListBase_Count) : 0;
-    uint64_t block = list ? field_address(reader, list, F_ArrayListBase_FirstBlock) : 0;
-    for (unsigned blocks = 0; block && left && blocks < BLOCKS_MAX && !reader_failed(reader); blocks++) {
-        uint64_t size = read_field(reader, block, F_ArrayListBlock_Size);
-        uint64_t items = field_address(reader, block, F_ArrayListBlock_ArrayStart);
-        for (uint64_t i = 0; i < size && left && reader_step(reader, "the list of assemblies"); i++, left--) {
-            uint64_t assembly = read_pointer(reader, items + i * reader->pointer_size);
-            known_types_add_module(types, read_optional(reader, assembly, F_Assembly_Module));
-        }
-        block = read_field(reader, block, F_ArrayListBlock_Next);
-    }
-    return !reader_failed(reader);
+    return assemblies_visit(types->cache->reader, add_module, types);
 }
 
 /* Adds the types of a module: those of its map, and those of its table. */
@@ -190,17 +177,11 @@ static void visit_thread_static(struct statics_visit *v, const struct object_fie
     }
 }
 
-/* In .NET 8, the static fields of generic and of collectible types are elsewhere. */
+/* In .NET 8, the static fields of collectible types are elsewhere: in arrays that their LoaderAllocator has. */
 static bool has_known_place(struct known_types *types, uint64_t method_table)
 {
     struct reader *reader = types->cache->reader;
-    uint64_t arguments;
-    uint32_t count = 0;
-    if (reader->layout->sizes[T_DynamicStaticsInfo])
-        return true;
-    uint32_t flags = (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags);
-    return !(flags & MT_COLLECTIBLE) &&
-           type_handle_arguments(types->cache, method_table, &arguments, &count) == CDACQ_OK && !count;
+    return reader->layout->sizes[T_DynamicStaticsInfo] || !method_table_is_collectible(reader, method_table);
 }
 
 /* False: the static fields of the type are left out. */
@@ -208,7 +189,6 @@ static bool visit_type(struct statics_visit *v, uint64_t method_table)
 {
     struct reader *reader = v->types->cache->reader;
     struct object_fields fields = {0};
-    bool good = true;
     if (method_table_is_array(reader, method_table) || reader_failed(reader))
         return !reader_recover(reader, FAILURE_BUT_FUEL & ~FAILURE(CDACQ_ERR_NOMEM));
     object_statics_read(v->types->cache, method_table, &fields);
@@ -219,13 +199,11 @@ static bool visit_type(struct statics_visit *v, uint64_t method_table)
             continue;
         if (field->is_thread_static)
             visit_thread_static(v, field);
-        else if (!has_known_place(v->types, method_table))
-            good = false;
-        else if (static_field_place(reader, field, &place))
+        else if (has_known_place(v->types, method_table) && static_field_place(reader, field, &place))
             visit_slot(v, field, place.address, NULL);
     }
     object_fields_deinit(&fields);
-    return !reader_recover(reader, FAILURE_BUT_FUEL & ~FAILURE(CDACQ_ERR_NOMEM)) && good;
+    return !reader_recover(reader, FAILURE_BUT_FUEL & ~FAILURE(CDACQ_ERR_NOMEM));
 }
 
 /* Each thread has an array of its thread statics, which also keeps what no type was found for. */

@@ -6,7 +6,7 @@
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_TABLE_FLAGS_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_TABLE_FLAGS_H
 
-#include <stdint.h>
+#include "descriptors/fields.h"
 
 enum {
     TYPE_DESC_TAG = 2, /* of a handle: a pointer or another type without a MethodTable */
@@ -23,5 +23,13 @@ enum {
 #define MT_HAS_COMPONENT_SIZE  UINT32_C(0x80000000)
 #define MT_CONTAINS_REFERENCES UINT32_C(0x1000000) /* a GCDesc is in front of it */
 #define MT_COLLECTIBLE         UINT32_C(0x200000)
+#define MT_COLLECTIBLE_NET8    UINT32_C(0x10000000)
+
+/* Whether a type can be unloaded. False if the reader fails. */
+static inline bool method_table_is_collectible(struct reader *reader, uint64_t method_table)
+{
+    uint64_t flags = read_field(reader, method_table, F_MethodTable_MTFlags);
+    return flags & (has_field(reader, F_MethodTable_AuxiliaryData) ? MT_COLLECTIBLE : MT_COLLECTIBLE_NET8);
+}
 
 #endif

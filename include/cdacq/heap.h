@@ -45,6 +45,21 @@ struct cdacq_heap_object {
     bool is_free; /* no object, but free memory between objects */
 };
 
+/* Why the GC could not allocate, as it numbers it. */
+enum cdacq_oom_reason {
+    CDACQ_OOM_NONE,
+    CDACQ_OOM_BUDGET,
+    CDACQ_OOM_CANT_COMMIT,
+    CDACQ_OOM_CANT_RESERVE,
+    CDACQ_OOM_LOH,
+    CDACQ_OOM_LOW_MEM,
+    CDACQ_OOM_UNPRODUCTIVE_FULL_GC,
+    CDACQ_OOM_COUNT,
+};
+
+/* In words; NULL for CDACQ_OOM_NONE and any other number. */
+CDACQ_API const char *cdacq_oom_reason_text(enum cdacq_oom_reason reason);
+
 /* What the heap is. The caller sets `size`. */
 struct cdacq_heap_info {
     size_t size;
@@ -53,6 +68,9 @@ struct cdacq_heap_info {
     bool is_under_way;      /* a garbage collection moved objects at that moment: parts of the heap are inconsistent */
     uint32_t heap_count;    /* 1 for workstation GC */
     uint64_t problem_count; /* what was left out: each was told to cdacq_heap_visitor.problem, up to 1,000 */
+    /* The last allocation that the GC could not make, if it ever was; NONE: there was none, or it is not known. */
+    enum cdacq_oom_reason oom_reason;
+    uint64_t oom_bytes; /* that were asked for */
 };
 
 /*
@@ -153,6 +171,11 @@ struct cdacq_memory_use {
     uint64_t other;   /* malloc, the tables of the GC, and all other memory that is no file's */
     uint64_t files;   /* mapped files */
     uint64_t swapped; /* a running process: bytes in swap space, in none of the others */
+    /*
+     * A running process: the control group that is nearest to its memory limit, and what it uses, without what the
+     * kernel can free of cached files. 0: there is no limit, or it is not known.
+     */
+    uint64_t limit, limit_used;
 };
 
 /*
@@ -272,6 +295,27 @@ CDACQ_API enum cdacq_status cdacq_session_visit_roots(struct cdacq_session *sess
  */
 CDACQ_API enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, uint64_t method_table,
                                                           uint32_t token, const char **ret, struct cdacq_error *err);
+
+/* An assembly load context. The library sets `size`. */
+struct cdacq_load_context {
+    size_t size;
+    uint64_t address; /* of the AssemblyLoadContext object; 0: nothing has asked for that of the default one */
+    /* If it can be unloaded, the LoaderAllocator object: whatever keeps this object keeps the context. Else 0. */
+    uint64_t allocator;
+    const char *name;  /* printable UTF-8, owned by the session: see struct cdacq_method; NULL: none, or not known */
+    bool is_unloading; /* AssemblyLoadContext.Unload was called, or nothing keeps the object */
+    uint32_t assembly_count;
+};
+
+/*
+ * Calls `take` for each context that has assemblies. `take` must not use the session. CDACQ_STOPPED: `take` returned
+ * non-zero. Fails with ARGUMENT, NOMEM or FUEL; with FIELD if the runtime does not describe its assemblies; with
+ * CORRUPT or MEMORY if their list cannot be read.
+ */
+CDACQ_API enum cdacq_status cdacq_session_visit_load_contexts(struct cdacq_session *session,
+                                                              int (*take)(const struct cdacq_load_context *found,
+                                                                          void *context),
+                                                              void *context, struct cdacq_error *err);
 
 CDACQ_END_DECLS
 

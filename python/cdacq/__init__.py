@@ -15,7 +15,7 @@ from __future__ import annotations
 from . import records
 from ._abi import (BOUND_BY_SIZE, Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
                    ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Generation, HandleKind, JitdumpKind, JitType,
-                   LockKind, NameStyle, NeedKind, RootKind, Status, StressFlaw, TargetKind, ThreadMode, ThreadState,
+                   LockKind, NameStyle, NeedKind, OomReason, RootKind, Status, StressFlaw, TargetKind, ThreadMode, ThreadState,
                    ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource)
 from ._abi import library as _library
 from ._calls import Listing
@@ -26,7 +26,7 @@ from .records import (Activity, CodeFile, CodeHeap, CodeRange, Comparison, Contr
                       ExceptionFrame, Field, GCInfo, Heap, HeapRoot, HeapSegment, Item, JitdumpDebugInfo, JitdumpEntry,
                       JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
-                      JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, Lock,
+                      JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, LoadContext, Lock,
                       MappedFile, Method, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
                       Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool,
                       Value, Variable, Verification, Wait, Waits, Written)
@@ -49,8 +49,8 @@ __all__ = [
     "HandleKind", "Heap", "HeapRoot", "HeapSegment", "Item", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry",
     "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
     "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions",
-    "JitdumpUnwindingInfo", "Listing", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
-    "NameStyle", "Need", "NeedKind", "Object", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
+    "JitdumpUnwindingInfo", "Listing", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
+    "NameStyle", "Need", "NeedKind", "Object", "OomReason", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
     "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
     "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",

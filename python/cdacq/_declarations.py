@@ -18,14 +18,15 @@ __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOU
            "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
            "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque",
            "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo",
-           "JitdumpWriteFlags", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "MemoryUse",
-           "Method", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object", "OpenFlags",
-           "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "ProcessorLimit", "Progress", "Read", "Reference",
-           "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink", "Source", "SpanAt", "Status",
-           "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall", "TargetInfo", "TargetKind", "Task",
-           "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind",
-           "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags",
-           "VisitReference", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
+           "JitdumpWriteFlags", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread",
+           "MemoryUse", "Method", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object",
+           "OomReason", "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "ProcessorLimit",
+           "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink",
+           "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall",
+           "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime",
+           "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification",
+           "Visit", "VisitFlags", "VisitReference", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind",
+           "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -154,6 +155,24 @@ class Generation(enum.IntEnum):
         """"0", "1", "2", "loh", "poh", "frozen"."""
         from ._abi import static_text
         return static_text("cdacq_generation_text", self)
+
+
+class OomReason(enum.IntEnum):
+    """Why the GC could not allocate, as it numbers it."""
+    NONE = 0
+    BUDGET = 1
+    CANT_COMMIT = 2
+    CANT_RESERVE = 3
+    LOH = 4
+    LOW_MEM = 5
+    UNPRODUCTIVE_FULL_GC = 6
+    COUNT = 7
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        from ._abi import static_text
+        return static_text("cdacq_oom_reason_text", self)
 
 
 class HeapReadFlags(enum.IntFlag):
@@ -691,6 +710,8 @@ class HeapInfo(Structure):
         ("is_under_way", c_bool),
         ("heap_count", c_uint32),
         ("problem_count", c_uint64),
+        ("oom_reason", c_int),
+        ("oom_bytes", c_uint64),
     ]
 
 
@@ -742,6 +763,8 @@ class MemoryUse(Structure):
         ("other", c_uint64),
         ("files", c_uint64),
         ("swapped", c_uint64),
+        ("limit", c_uint64),
+        ("limit_used", c_uint64),
     ]
 
 
@@ -769,6 +792,17 @@ class RootsVisitor(Structure):
         ("root", Visitor),
         ("problem", Problem),
         ("context", c_void_p),
+    ]
+
+
+class LoadContext(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("address", c_uint64),
+        ("allocator", c_uint64),
+        ("name", c_char_p),
+        ("is_unloading", c_bool),
+        ("assembly_count", c_uint32),
     ]
 
 
@@ -1623,6 +1657,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_status": (Status, "CDACQ_"),
     "cdacq_exception_flaw": (ExceptionFlaw, "CDACQ_EXCEPTION_"),
     "cdacq_generation": (Generation, "CDACQ_"),
+    "cdacq_oom_reason": (OomReason, "CDACQ_OOM_"),
     "cdacq_heap_read_flags": (HeapReadFlags, "CDACQ_HEAP_"),
     "cdacq_root_kind": (RootKind, "CDACQ_ROOT_"),
     "cdacq_handle_kind": (HandleKind, "CDACQ_HANDLE_"),
@@ -1682,6 +1717,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_memory_use": MemoryUse,
     "cdacq_heap_root": HeapRoot,
     "cdacq_roots_visitor": RootsVisitor,
+    "cdacq_load_context": LoadContext,
     "cdacq_jitdump_header": JitdumpHeader,
     "cdacq_jitdump_load": JitdumpLoad,
     "cdacq_jitdump_move": JitdumpMove,
@@ -1782,6 +1818,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_follower_write_jitdump": (c_int, c_void_p, POINTER(Sink), POINTER(Written), POINTER(Error)),
     "cdacq_follower_close_jitdump": (c_int, c_void_p, POINTER(Sink), POINTER(Written), POINTER(Error)),
     "cdacq_generation_text": (c_char_p, c_int),
+    "cdacq_oom_reason_text": (c_char_p, c_int),
     "cdacq_session_visit_heap": (c_int, c_void_p, POINTER(HeapVisitor), POINTER(HeapInfo), POINTER(Error)),
     "cdacq_session_read_heap": (c_int, c_void_p, c_uint, POINTER(HeapVisitor), POINTER(c_void_p), POINTER(HeapInfo),
         POINTER(Error)),
@@ -1796,6 +1833,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_handle_kind_text": (c_char_p, c_int),
     "cdacq_session_visit_roots": (c_int, c_void_p, POINTER(RootsVisitor), POINTER(Error)),
     "cdacq_session_get_static_name": (c_int, c_void_p, c_uint64, c_uint32, POINTER(c_void_p), POINTER(Error)),
+    "cdacq_session_visit_load_contexts": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_jitdump_kind_text": (c_char_p, c_int),
     "cdacq_jitdump_open": (c_int, c_char_p, c_uint, POINTER(c_void_p), POINTER(Error)),
     "cdacq_jitdump_close": (None, c_void_p),

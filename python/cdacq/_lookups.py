@@ -31,6 +31,7 @@ _lock = _decode.decoder(_abi.Lock, records.Lock)
 _failed_task = _decode.decoder(_abi.FailedTask, records.FailedTask)
 _heap_segment = _decode.decoder(_abi.HeapSegment, records.HeapSegment)
 _heap_root = _decode.decoder(_abi.HeapRoot, records.HeapRoot)
+_load_context = _decode.decoder(_abi.LoadContext, records.LoadContext)
 _task = _decode.decoder(_abi.Task, records.Task)
 _system_call = _decode.decoder(_abi.SystemCall, records.SystemCall)
 _end = _decode.decoder(_abi.End, records.End)
@@ -794,7 +795,20 @@ class Lookups:
             else:
                 call("cdacq_session_visit_heap", handle, ctypes.byref(visitor), ctypes.byref(info))
         return records.Heap(info.is_server, info.has_regions, info.is_under_way, info.heap_count, info.problem_count,
-                            segments, problems, *_decode.heap_arrays(arrays.value))
+                            segments, problems, _abi.OomReason(info.oom_reason), info.oom_bytes,
+                            *_decode.heap_arrays(arrays.value))
+
+    def load_contexts(self) -> list[records.LoadContext]:
+        """The assembly load contexts that have assemblies."""
+        found: list[records.LoadContext] = []
+
+        def take(address: int, _context: object) -> int:
+            found.append(_load_context(_abi.LoadContext.from_address(address)))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_load_contexts", handle, _abi.Visitor(self._pending.guard(take, 1)), None)
+        return found
 
     def roots(self) -> records.Roots:
         """What keeps objects: static fields, stacks, handles, finalizer queues. Stop a process, or its stacks are missing."""
@@ -895,7 +909,7 @@ class Lookups:
         with self._inside() as handle:
             call("cdacq_session_get_memory_use", handle, ctypes.byref(found))
         return records.MemoryUse(found.is_resident, found.gc, found.code, found.loader, found.stacks, found.other,
-                                 found.files, found.swapped)
+                                 found.files, found.swapped, found.limit, found.limit_used)
 
     def type_name(self, method_table: int) -> str | None:
         """The name of a MethodTable's type; "Free" for that of free memory in the heap."""

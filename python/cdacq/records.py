@@ -5,7 +5,7 @@ import struct
 from typing import NamedTuple
 
 from ._abi import (Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
-                   ExceptionFlaw, Generation, HandleKind, LockKind, NeedKind, RootKind, Status, StressFlaw, TargetKind,
+                   ExceptionFlaw, Generation, HandleKind, LockKind, NeedKind, OomReason, RootKind, Status, StressFlaw, TargetKind,
                    ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource)
 
 
@@ -492,6 +492,9 @@ class MemoryUse(NamedTuple):
     other: int
     files: int
     swapped: int
+    limit: int
+    """Of a running process: of the control group that is nearest to its memory limit; 0: none, or not known."""
+    limit_used: int
 
 
 class UnfilledFile(NamedTuple):
@@ -524,6 +527,9 @@ class Heap(NamedTuple):
     segments: list[HeapSegment]
     problems: list[str]
     """What was left out, the first 1,000."""
+    oom_reason: OomReason
+    """Of the last allocation that the GC could not make."""
+    oom_bytes: int
     addresses: memoryview
     """64 bits an object."""
     byte_sizes: memoryview
@@ -540,6 +546,16 @@ class Heap(NamedTuple):
     """64 bits an object, and one more: where its references begin in `targets`. Empty without references."""
     targets: memoryview
     """64 bits a reference: the address that it has."""
+
+
+class LoadContext(NamedTuple):
+    """An assembly load context: `struct cdacq_load_context`."""
+    address: int
+    allocator: int
+    """If it can be unloaded, the LoaderAllocator object: whatever keeps this object keeps the context. Else 0."""
+    name: str | None
+    is_unloading: bool
+    assembly_count: int
 
 
 class HeapRoot(NamedTuple):

@@ -85,6 +85,19 @@ static void visit_gc(struct reader *reader, const struct gc *gc, struct visit *v
     gc_segments_deinit(&segments);
 }
 
+const char *cdacq_oom_reason_text(enum cdacq_oom_reason reason)
+{
+    static const char *const texts[CDACQ_OOM_COUNT] = {
+        [CDACQ_OOM_BUDGET] = "the allocation budget was exceeded",
+        [CDACQ_OOM_CANT_COMMIT] = "memory could not be committed",
+        [CDACQ_OOM_CANT_RESERVE] = "address space could not be reserved",
+        [CDACQ_OOM_LOH] = "there was no memory for large objects",
+        [CDACQ_OOM_LOW_MEM] = "memory was low during a collection",
+        [CDACQ_OOM_UNPRODUCTIVE_FULL_GC] = "a full collection was of no use",
+    };
+    return (unsigned)reason < ARRAY_SIZE(texts) ? texts[reason] : NULL;
+}
+
 static enum cdacq_status check_contract(const struct cdacq_target *target, struct cdacq_error *err)
 {
     const struct descriptor_item *item = descriptor_find(&target->descriptor, CDACQ_ITEM_CONTRACT, "", "GC");
@@ -141,7 +154,14 @@ enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const 
     info.has_regions = gc.has_regions;
     info.is_under_way = gc.is_under_way;
     info.heap_count = (uint32_t)gc.heaps.count;
-    visit_gc(&session->resolver.reader, &gc, &visit);
+    struct gc_oom oom = {0};
+    struct reader *reader = &session->resolver.reader;
+    if (gc_oom_read(reader, &gc, &oom) && oom.reason < CDACQ_OOM_COUNT) {
+        info.oom_reason = (enum cdacq_oom_reason)oom.reason;
+        info.oom_bytes = oom.reason ? oom.size : 0;
+    }
+    reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)); /* the heap can be read without it */
+    visit_gc(reader, &gc, &visit);
     status = heap_end(session, &gc, visit.stopped, err);
     info.problem_count = visit.problems.count;
     if (ret && status >= 0)

@@ -7,6 +7,7 @@
 #include "contracts/gc/walk.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/statics.h"
+#include "contracts/type_system/method_table_flags.h"
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
 #include "src/lookup/frame_slots.h"
@@ -65,8 +66,12 @@ static struct reader *begin(struct visit *visit)
 static bool tell_static(void *context, const struct static_reference *reference)
 {
     const struct thread_data *thread = reference->thread;
+    struct visit *visit = context;
+    struct reader *reader = &visit->session->resolver.reader;
+    /* What the LoaderAllocator of a type keeps goes with it. */
+    bool keeps = thread || !reference->type || !method_table_is_collectible(reader, reference->type);
     return tell(context, (struct cdacq_heap_root){.kind = thread ? CDACQ_ROOT_THREAD_STATIC : CDACQ_ROOT_STATIC,
-                                                  .keeps = true,
+                                                  .keeps = keeps,
                                                   .address = reference->address,
                                                   .object = reference->object,
                                                   .method_table = reference->type,

@@ -170,6 +170,38 @@ START_TEST(finalizer_queues)
 }
 END_TEST
 
+/* ---- Allocations that failed ---- */
+
+static struct gc_oom newest_refused(void)
+{
+    struct gc_oom oom = {.reason = UINT32_MAX};
+    struct gc gc;
+    reader_begin(&mock.reader, FUEL_INDEX);
+    ck_assert(gc_read(&mock.reader, &gc));
+    ck_assert(gc_oom_read(&mock.reader, &gc, &oom));
+    gc_deinit(&gc);
+    return oom;
+}
+
+START_TEST(refused)
+{
+    gc_mock_init(&mock, kind(_i));
+    ck_assert_uint_eq(newest_refused().reason, 0);
+    gc_mock_refuse(&mock, 0, 2, 1000, 0);
+    ck_assert_uint_eq(newest_refused().reason, 2);
+    ck_assert_uint_eq(newest_refused().size, 1000);
+    if (mock.options.is_server) { /* the newest of all heaps */
+        gc_mock_refuse(&mock, 1, 5, 3000, 8);
+        ck_assert_uint_eq(newest_refused().size, 3000);
+        gc_mock_refuse(&mock, 0, 6, 4000, 9);
+        ck_assert_uint_eq(newest_refused().reason, 6);
+        gc_mock_refuse(&mock, 0, 0, 4000, 9);
+        ck_assert_uint_eq(newest_refused().reason, 5);
+    }
+    gc_mock_deinit(&mock);
+}
+END_TEST
+
 /* ---- References ---- */
 
 static bool take_reference(void *context, uint64_t offset, uint64_t target)
@@ -289,6 +321,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, handles, 0, KINDS);
     tcase_add_loop_test(tcase, damaged_handles, 0, KINDS);
     tcase_add_loop_test(tcase, finalizer_queues, 0, KINDS);
+    tcase_add_loop_test(tcase, refused, 0, KINDS);
     tcase_add_test(tcase, references);
     tcase_add_test(tcase, damaged_references);
     suite_add_tcase(suite, tcase);

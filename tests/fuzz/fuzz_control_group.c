@@ -13,12 +13,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char none[] = "/nonexistent";
     struct cpu_limit limit;
+    struct memory_limit memory;
     char *text = calloc(1, size + 2);
     if (!text)
         return 0;
     if (size)
         memcpy(text, data, size);
-    if (cpu_limit_find(text, text + strlen(text) + 1, none, &limit))
+    if (cpu_limit_find(text, text + strlen(text) + 1, none, &limit) ||
+        memory_limit_find(text, text + strlen(text) + 1, none, &memory))
         abort();
     struct control_group group;
     for (const char *at = text; *at;)

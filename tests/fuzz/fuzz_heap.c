@@ -68,6 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         overwrite(&mock, data + 1 + i * WORD);
     const struct gc_visitor visitor = {.object = check_object, .context = &seen};
     if (gc_read(&mock.reader, &gc)) {
+        struct gc_oom oom;
+        if (!gc_oom_read(&mock.reader, &gc, &oom))
+            reader_begin(&mock.reader, FUEL_INDEX);
         if (gc_segments_read(&mock.reader, &gc, &problems, &segments) &&
             gc_holes_read(&mock.reader, &gc, &problems, &holes))
             gc_walk(&mock.reader, &segments, &holes, &problems, &visitor);

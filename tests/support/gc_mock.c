@@ -13,7 +13,8 @@ enum {
     EPHEMERAL_SEGMENT = 0x28,
     FINALIZE_QUEUE = 0x30,
     GENERATION_TABLE = 0x40,
-    HEAP_SIZE_OF_ALL = GENERATION_TABLE + GC_GENERATION_MAX * GENERATION_SIZE,
+    OOM_HISTORY = GENERATION_TABLE + GC_GENERATION_MAX * GENERATION_SIZE,
+    HEAP_SIZE_OF_ALL = OOM_HISTORY + 9 * 8,
     SEGMENT_SIZE = 72, /* of the record */
     ALLOCATED = 0,
     COMMITTED = 8,
@@ -182,6 +183,7 @@ static void add_vars(struct gc_mock *mock, uint64_t max_generation)
     gc_mock_put(mock, of_heap, ALLOC_ALLOCATED, 4);
     gc_mock_put(mock, of_heap + 4, EPHEMERAL_SEGMENT, 4);
     gc_mock_put(mock, of_heap + 8, FINALIZE_QUEUE, 4);
+    gc_mock_put(mock, of_heap + 12, OOM_HISTORY, 4);
     gc_mock_put(mock, of_heap + 4 * 18, GENERATION_TABLE, 4);
     gc_mock_put(mock, of_generation, 0, 4);
     gc_mock_put(mock, of_generation + 4, START_SEGMENT, 4);
@@ -203,6 +205,7 @@ static void add_vars(struct gc_mock *mock, uint64_t max_generation)
         gc_mock_put(mock, mock->vars + 8 * 6, mock->generation_tables[0], 8);
         gc_mock_put(mock, mock->vars + 8 * 10, mock->alloc_allocated[0] + 8, 8);
         gc_mock_put(mock, mock->vars + 8 * 15, mock->alloc_allocated[0], 8);
+        gc_mock_put(mock, mock->vars + 8 * 17, mock->generation_tables[0] - GENERATION_TABLE + OOM_HISTORY, 8);
         gc_mock_put(mock, mock->vars + 8 * 18, mock->alloc_allocated[0] - ALLOC_ALLOCATED + FINALIZE_QUEUE, 8);
     }
     mock->layout.globals[G_GcDacVars] = new_word(mock, mock->vars);
@@ -245,8 +248,12 @@ static void publish(struct gc_mock *mock)
     set_field(mock, F_TableSegment_RgTail, TAIL, 0);
     set_field(mock, F_TableSegment_RgValue, VALUES, 0);
     set_field(mock, F_CFinalize_FillPointers, 0, 0);
+    set_field(mock, F_OomHistory_Reason, 0, 4);
+    set_field(mock, F_OomHistory_AllocSize, 8, 8);
+    set_field(mock, F_OomHistory_GcIndex, 32, 8);
     set_global(mock, G_HandleTableMap, mock->handle_map);
     if (mock->options.is_server) {
+        set_field(mock, F_GCHeap_OomData, OOM_HISTORY, 0);
         set_field(mock, F_GCHeap_FinalizeQueue, FINALIZE_QUEUE, 8);
         set_field(mock, F_GCHeap_AllocAllocated, ALLOC_ALLOCATED, 8);
         set_field(mock, F_GCHeap_EphemeralHeapSegment, EPHEMERAL_SEGMENT, 8);
@@ -254,6 +261,7 @@ static void publish(struct gc_mock *mock)
         set_global(mock, G_NumHeaps, mock->count);
         set_global(mock, G_Heaps, mock->heaps);
     } else {
+        set_global(mock, G_GCHeapOomData, mock->generation_tables[0] - GENERATION_TABLE + OOM_HISTORY);
         set_global(mock, G_GCHeapGenerationTable, mock->generation_tables[0]);
         set_global(mock, G_GCHeapEphemeralHeapSegment, mock->alloc_allocated[0] + 8);
         set_global(mock, G_GCHeapAllocAllocated, mock->alloc_allocated[0]);
@@ -392,4 +400,12 @@ void gc_mock_init(struct gc_mock *mock, struct gc_mock_options options)
 void gc_mock_deinit(struct gc_mock *mock)
 {
     target_destroy(mock->target);
+}
+
+void gc_mock_refuse(struct gc_mock *mock, unsigned heap, uint32_t reason, uint64_t size, uint64_t index)
+{
+    uint64_t history = mock->generation_tables[heap] - GENERATION_TABLE + OOM_HISTORY;
+    gc_mock_put(mock, history, reason, 4);
+    gc_mock_put(mock, history + 8, size, 8);
+    gc_mock_put(mock, history + 32, index, 8);
 }

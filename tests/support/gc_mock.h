@@ -53,6 +53,8 @@ void gc_mock_init(struct gc_mock *mock, struct gc_mock_options options);
 void gc_mock_deinit(struct gc_mock *mock);
 
 void gc_mock_put(struct gc_mock *mock, uint64_t address, uint64_t value, unsigned width);
+/* The heap could not make an allocation, in a collection of that index. */
+void gc_mock_refuse(struct gc_mock *mock, unsigned heap, uint32_t reason, uint64_t size, uint64_t index);
 uint64_t gc_mock_get(const struct gc_mock *mock, uint64_t address);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * test_control_group.c: which limit on processor time a process has, by folders that are laid out as those of the
+ * test_control_group.c: which limits on processor time and memory a process has, by folders that are laid out as those of the
  * kernel, of both versions.
  */
 #include <stdio.h>
@@ -50,6 +50,23 @@ static void setup(void)
     write_file("one/old/cpu.stat", "nr_periods 9\nnr_throttled 8\nthrottled_time 700\nnr_bursts 0\n");
     write_file("one/none/cpu.cfs_quota_us", "-1\n");
     write_file("one/none/cpu.cfs_period_us", "100000\n");
+    write_file("two/pod/memory.max", "1000000\n");
+    write_file("two/pod/memory.current", "950000\n");
+    write_file("two/pod/memory.stat", "anon 1\ninactive_file 50000\nactive_file 7\n");
+    write_file("two/pod/app/memory.max", "500000\n");
+    write_file("two/pod/app/memory.current", "100000\n");
+    write_file("two/pod/full/memory.max", "500000\n");
+    write_file("two/pod/full/memory.current", "499999\n");
+    write_file("two/pod/cached/memory.max", "500000\n");
+    write_file("two/pod/cached/memory.current", "499999\n");
+    write_file("two/pod/cached/memory.stat", "inactive_file 18446744073709551615\n");
+    write_file("two/free/memory.max", "max\n");
+    write_file("two/free/memory.current", "5\n");
+    write_file("one/old/memory.limit_in_bytes", "8192\n");
+    write_file("one/old/memory.usage_in_bytes", "4096\n");
+    write_file("one/old/memory.stat", "inactive_file 1\ntotal_inactive_file 96\n");
+    write_file("one/none/memory.limit_in_bytes", "9223372036854771712\n");
+    write_file("one/none/memory.usage_in_bytes", "4096\n");
 }
 
 static void teardown(void)
@@ -63,6 +80,8 @@ static const char both[] = "22 1 8:1 / / rw - ext4 /dev/sda rw\n"
                            "24 22 0:21 / /sets rw - cgroup cgroup rw,cpuset\n"
                            "25 22 0:22 / /one rw,nosuid shared:3 - cgroup cgroup rw,cpu,cpuacct\n"
                            "26 22 0:23 / /two rw shared:4 master:1 - cgroup2 cgroup2 rw\n";
+static const char memory[] = "25 22 0:22 / /one rw - cgroup cgroup rw,memory\n"
+                             "26 22 0:23 / /two rw - cgroup2 cgroup2 rw\n";
 static const char below[] = "26 22 0:23 /pod /two/pod rw - cgroup2 cgroup2 rw\n";
 static const char outer[] = "26 22 0:23 /outer /two/pod rw - cgroup2 cgroup2 rw\n";
 
@@ -113,6 +132,31 @@ START_TEST(limits)
 }
 END_TEST
 
+static const struct {
+    const char *groups;
+    struct memory_limit limit; /* zeroed: none */
+} memory_rows[] = {
+    {"0::/pod\n", {1000000, 900000}},
+    {"0::/pod/app\n", {1000000, 900000}}, /* of the group around it, which is nearer to its limit */
+    {"0::/pod/full/inner\n", {500000, 499999}},
+    {"0::/pod/cached\n", {1000000, 900000}},
+    {"0::/free\n", {0, 0}},
+    {"0::/\n", {0, 0}},
+    {"4:memory:/old\n0::/\n", {8192, 4000}},
+    {"4:cpu:/old\n0::/\n", {0, 0}},
+    {"4:memory:/none\n", {0, 0}},
+    {"0::/pod/..\n", {0, 0}},
+};
+
+START_TEST(memory_limits)
+{
+    struct memory_limit found = {0};
+    ck_assert(memory_limit_find(memory_rows[_i].groups, memory, folder, &found) == (memory_rows[_i].limit.limit != 0));
+    ck_assert_uint_eq(found.limit, memory_rows[_i].limit.limit);
+    ck_assert_uint_eq(found.used, memory_rows[_i].limit.used);
+}
+END_TEST
+
 START_TEST(long_texts)
 {
     enum { LENGTH = 20000 };
@@ -139,6 +183,10 @@ START_TEST(processes)
     if (cpu_limit_read(getpid(), &found))
         ck_assert(found.quota && found.period && found.throttled_periods <= found.periods);
     ck_assert(!cpu_limit_read(4194999, &found));
+    struct memory_limit memory_found;
+    if (memory_limit_read(getpid(), &memory_found))
+        ck_assert(memory_found.limit && memory_found.used);
+    ck_assert(!memory_limit_read(4194999, &memory_found));
 }
 END_TEST
 
@@ -148,6 +196,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("control_group");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, limits, 0, (int)ARRAY_SIZE(rows));
+    tcase_add_loop_test(tcase, memory_limits, 0, (int)ARRAY_SIZE(memory_rows));
     tcase_add_test(tcase, long_texts);
     tcase_add_test(tcase, processes);
     suite_add_tcase(suite, tcase);
