@@ -194,6 +194,9 @@ def place_of(way, kind, runtime):
 def heap_problem(way, kind, report):
     """The largest types are shown where memory was what was missing, if the core has the heap, and only there."""
     heap = report["heap"]
+    if heap and way in HARD_LIMIT and not (heap["oom_reason"] and heap["oom_bytes"]):
+        return f"does not say why the GC had no memory: {heap}"
+    heap = heap if heap and heap["objects"] else None
     if not way.startswith("OutOfMemory") or (not heap and kind not in OF_KERNEL):
         return "shows the heap" if heap else None
     if not heap or not 1 <= len(heap["types"]) <= 3:
@@ -201,6 +204,9 @@ def heap_problem(way, kind, report):
     largest = heap["types"][0]
     if way == "OutOfMemory" and (largest["type"] != "System.Byte[]" or largest["count"] < 50 or largest["bytes"] < largest["count"] << 19):
         return f"shows another heap: {largest}"
+    holder = heap["holders"][0]["root"]["text"] if heap["holders"] else None
+    if way == "OutOfMemory" and not (holder and holder.startswith("local of Dying.Ends.OutOfMemory(")):
+        return f"shows another holder: {heap['holders'][:1]}"
     return None
 
 

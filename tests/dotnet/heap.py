@@ -28,6 +28,8 @@ COLLECTORS = [("workstation", {}), ("server", {"DOTNET_gcServer": "1", "DOTNET_G
               ("workstation, segments", {"DOTNET_GCName": SEGMENTS}),
               ("server, segments", {"DOTNET_GCName": SEGMENTS, "DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"})]
 CORES = ["full", "heap", "gcore", "kernel"]
+OOM_REASONS = [None, "the allocation budget was exceeded", "memory could not be committed", "address space could not be reserved",
+               "there was no memory for large objects", "memory was low during a collection", "a full collection was of no use"]
 LEAST_OBJECTS = 14000
 MOST_CHANGES = 10  # types of which the runtime allocates by itself between two cores
 TRIES = 4
@@ -49,7 +51,9 @@ def planted(work, runtime, settings):
     try:
         lab.wait_for_ready(target)
         with open(log, encoding="utf-8") as file:
-            counts = {name: int(count) for count, name in re.findall(r"^PLANTED (\d+) (.*)$", file.read(), re.MULTILINE)}
+            said = file.read()
+        counts = {name: int(count) for count, name in re.findall(r"^PLANTED (\d+) (.*)$", said, re.MULTILINE)}
+        counts["REFUSED"] = int(re.search(r"^REFUSED (\d+)$", said, re.MULTILINE)[1])
         yield target, counts
     finally:
         target.stop()
@@ -98,6 +102,8 @@ def compare_sound(tally, what, heap, counts):
         of_generations = sum(item[key] for item in heap.summary["generations"])
         tally.expect(of_types == of_generations == heap.summary[key], f"{what}: {key}: {of_types}, {of_generations}, {heap.summary[key]}")
     tally.expect(heap.summary["objects"] >= LEAST_OBJECTS, f"{what}: only {heap.summary['objects']} objects")
+    bytes_more = (heap.summary["oom_bytes"] or 0) - counts["REFUSED"]
+    tally.expect(heap.summary["oom_reason"] and 0 <= bytes_more < 4096, f"{what}: refused: {heap.summary['oom_reason']} {heap.summary['oom_bytes']}")
     for name, count in counts.items():
         if name.startswith("Planted."):
             tally.expect(heap.count_of(name) == count, f"{what}: {heap.count_of(name)} of {count} {name}")
@@ -129,6 +135,8 @@ def judge(tally, services, what, core, directory, heap):
     tally.expect(heap.generations() == answer["generations"], f"{what}: generations {heap.generations()} not {answer['generations']}")
     facts = [heap.summary[key] for key in ("server", "regions", "heaps")]
     tally.expect(facts == [answer[key] for key in ("server", "regions", "heaps")], f"{what}: {facts}")
+    tally.expect(answer["oom"] and OOM_REASONS[answer["oom"][0]] == heap.summary["oom_reason"] and
+                 answer["oom"][1] == heap.summary["oom_bytes"], f"{what}: refused: {heap.summary['oom_reason']} not {answer['oom']}")
     free = [table for table, _, _, name in answer["types"] if name == "Free"]
     tally.expect(all(heap.names.get(table) == "Free" for table in free), f"{what}: free memory has another name")
     tally.said["judged types"] += len(answer["types"])

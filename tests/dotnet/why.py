@@ -2,7 +2,7 @@
 """What keeps objects of real processes: `cdacq heap --why` against what a program planted, and `--retained` against the debugger services.
 `--export` has the objects of `cdacq heap` and the paths of `--why`; dotnet-gcdump reads its .gcdump.
 
-    why.py [RUNTIME...]     words of lab.runtimes()
+    why.py [RUNTIME...]     words of lab.runtimes(); the newest line, and those that are named, also with server GC
 
 Of the running process, and of full, gdb's and the kernel's cores. Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1.
 """
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import heap_snapshot
 import lab
@@ -24,32 +25,34 @@ import stack_run
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 CORES = ["full", "heap", "gcore", "kernel"]
+SERVER = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}
 TRIES = 4
 SHOWN = 12
 SECONDS = 300
 LEAST_REFERENCES = 5000
-# .NET 8 describes no thread statics, and no static fields of generic types: handles keep both.
-UNDESCRIBED = {"8": ("thread-static", "Holder")}
+# .NET 8 describes no thread statics: handles keep them.
+UNDESCRIBED = {"8": ("thread-static",)}
 
 Leak = collections.namedtuple("Leak", "kind type text hop")
 
 
 @contextlib.contextmanager
-def planted(work, runtime):
-    """A process that keeps its objects, how it does, and the types of which it keeps none."""
+def planted(work, runtime, settings=None):
+    """A process that keeps its objects, how it does, the types of which it keeps none, and what keeps its load contexts."""
     command = lab.program_command(work, "leaks", runtime)
     folder = tempfile.mkdtemp(dir=work, prefix="run-")
     log = os.path.join(folder, "target.log")
     with open(log, "w", encoding="utf-8") as output:
-        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
-                                   preexec_fn=lab.allow_cores)
+        process = subprocess.Popen(command, cwd=folder, env=dict(os.environ, **(settings or {})), stdin=subprocess.PIPE, stdout=output,
+                                   stderr=output, start_new_session=True, preexec_fn=lab.allow_cores)
     target = lab.Target(folder, process, log)
     try:
         lab.wait_for_ready(target)
         with open(log, encoding="utf-8") as file:
             said = file.read()
         kept = [Leak(*line.split("\t")) for line in re.findall(r"^KEPT (.*)$", said, re.MULTILINE)]
-        yield target, kept, re.findall(r"^FREE (.*)$", said, re.MULTILINE)
+        contexts = dict(line.split("\t") for line in re.findall(r"^CONTEXT (.*)$", said, re.MULTILINE))
+        yield target, kept, re.findall(r"^FREE (.*)$", said, re.MULTILINE), contexts
     finally:
         target.stop()
         shutil.rmtree(folder)
@@ -119,6 +122,48 @@ def compare_text(tally, what, target):
     _, said, errors = ask(target, "--why=Leaks.OfList")
     tally.expect("static field Leaks.Cache.Head" in said and re.search(r"\.\.\. 4999\d more of the same", said) and len(said.splitlines()) < 12,
                  f"{what}: {said[:400]} {errors[:200]}")
+
+
+def compare_contexts(tally, what, target, contexts):
+    """Load contexts that were unloaded and stay: each is kept by what was planted, and one that nothing keeps has gone."""
+    code, lines, said = retained(target)
+    found = {line["context"]["name"]: line for line in lines if "context" in line}
+    tally.expect(set(found) == set(contexts) and all(line["context"]["unloading"] for line in found.values()), f"{what}: {found} {code} {said[:200]}")
+    for name, root in contexts.items():
+        _, answers, said = why(target, name)
+        tally.said["contexts"] += 1
+        good = len(answers) == 1 and answers[0]["root"] and answers[0]["root"]["text"] == f"static field {root}"
+        tally.expect(good and answers[0]["context"]["name"] == name, f"{what}: {name} is kept by {answers} {said[:200]}")
+    plugged = found.get("Held by an object")
+    tally.expect(plugged and plugged["retained"] >= 100_000 > plugged["bytes"] > 0, f"{what}: {plugged}")
+    fields = {line["root"]["text"]: line["retained"] for line in lines if "root" in line}
+    tally.expect(plugged and fields.get("static field Leaks.Cache.Plugged") == plugged["retained"], f"{what}: {fields.get('static field Leaks.Cache.Plugged')} {plugged}")
+
+
+def wait_for(target, word):
+    """Until the process has said that."""
+    for _ in range(SECONDS * 10):
+        with open(target.log, encoding="utf-8") as file:
+            if word in file.read():
+                return
+        time.sleep(0.1)
+    raise lab.LabError(f"the process has not said {word}")
+
+
+def compare_growth(tally, what, before, target):
+    """What has grown hangs below what was planted."""
+    target.process.stdin.write(b"grow\n")
+    target.process.stdin.flush()
+    wait_for(target, "GROWN")
+    code, said, errors = ask(before, "--json", str(target.pid))
+    holders = json.loads(said.splitlines()[-1])["holders"] if said else []
+    hops = [hop["by"] for hop in holders[0]["path"]] if holders else []
+    good = holders and holders[0]["root"]["text"] == "static field Leaks.Cache.Growing" and holders[0]["percent"] >= 90 and \
+        holders[0]["objects"] >= 40_000 and hops == [None, "_entries", "[0].value", "_items"]
+    tally.expect(code in (0, 1) and good, f"{what}: {code} {holders} {hops} {errors[:300]}")
+    _, said, _ = ask(before, str(target.pid))
+    tally.expect("below static field Leaks.Cache.Growing" in said, f"{what}: {said[-600:]}")
+    tally.said["growths"] += 1
 
 
 def retained(target):
@@ -255,12 +300,13 @@ def take(target, kind):
     return target.createdump(kind)
 
 
-def test_runtime(work, runtime, services):
+def test_runtime(work, runtime, services, settings, kinds):
     tally = Tally()
-    with planted(work, runtime) as (target, kept, free):
+    with planted(work, runtime, settings) as (target, kept, free, contexts):
         directory = target.runtime_directory()
         compare_why(tally, "live", runtime, target.pid, kept, free)
-        for kind in CORES:
+        compare_contexts(tally, "live", target.pid, contexts)
+        for kind in kinds:
             try:
                 core = take(target, kind)
             except lab.Skip as reason:
@@ -269,13 +315,16 @@ def test_runtime(work, runtime, services):
             compare_why(tally, kind, runtime, core, kept, free)
             compare_text(tally, kind, core)
             compare_export(tally, kind, core, kept)
+            compare_contexts(tally, kind, core, contexts)
             summary = compare_retained(tally, kind, core)
             if kind == "full" and summary:
                 judge(tally, services, kind, core, directory, summary)
                 compare_gcdump(tally, work, services, core)
+            if kind == "gcore":
+                compare_growth(tally, "growth", core, target)
             os.remove(core)
     said = ", ".join(f"{count} {what}" for what, count in tally.said.items())
-    print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}: {said}", flush=True)
+    print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}{', server' if settings else ''}: {said}", flush=True)
     for wrong in tally.wrong[:SHOWN]:
         print(f"    {wrong}")
     return not tally.wrong
@@ -288,7 +337,10 @@ def main():
         with tempfile.TemporaryDirectory(prefix="cdacq-why-") as work:
             services = stack_run.Services(work)
             try:
-                return 0 if all([test_runtime(work, runtime, services) for runtime in lab.runtimes(sys.argv[1:])]) else 1
+                runtimes = lab.runtimes(sys.argv[1:])
+                tests = [(runtime, None, CORES) for runtime in runtimes]
+                tests += [(runtime, SERVER, ["full"]) for runtime in runtimes if sys.argv[1:] or lab.is_newest(runtime)]
+                return 0 if all([test_runtime(work, runtime, services, settings, kinds) for runtime, settings, kinds in tests]) else 1
             finally:
                 services.close()
     except lab.Skip as reason:

@@ -67,7 +67,7 @@ const struct option_row follow_rows[] = {
 };
 
 const struct option_row whole_rows[] = {
-    {"all", NULL, "all elements of arrays and collections, and longer strings; of the heap, all types",
+    {"all", NULL, "all elements of arrays and collections, and longer strings; of the heap, all types; all exceptions",
      TO_FLAG(COMMON, all)},
     {0},
 };

@@ -269,9 +269,13 @@ static void write_text(struct work *work)
                   form_size(work->all.committed, committed), form_size(work->all.objects.bytes, objects),
                   work->all.objects.count, form_size(work->all.free.bytes, free),
                   used ? 100.0 * (double)work->all.free.bytes / (double)used : 0.0);
-    output_printf(out, "GC: %s, %s, %" PRIu32 " heap%s\n\n", work->info.is_server ? "server" : "workstation",
+    output_printf(out, "GC: %s, %s, %" PRIu32 " heap%s\n", work->info.is_server ? "server" : "workstation",
                   work->info.has_regions ? "regions" : "segments", work->info.heap_count,
                   plural(work->info.heap_count));
+    if (work->info.oom_reason)
+        output_printf(out, "the last allocation that failed: %" PRIu64 " bytes: %s\n", work->info.oom_bytes,
+                      cdacq_oom_reason_text(work->info.oom_reason));
+    output_literal(out, "\n");
     output_styled(out, STYLE_HEADING, "generation      objects        bytes         free    committed\n");
     for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
         if (work->generations[i].segments)
@@ -335,6 +339,8 @@ static void write_summary(struct work *work)
     json_bool(w, "regions", work->info.has_regions);
     json_number(w, "heaps", work->info.heap_count);
     json_bool(w, "under_way", work->info.is_under_way);
+    json_string(w, "oom_reason", cdacq_oom_reason_text(work->info.oom_reason));
+    json_known_number(w, "oom_bytes", work->info.oom_reason, work->info.oom_bytes);
     if (work->has_memory)
         write_memory_members(w, &work->memory);
     json_begin_array(w, "problems");
@@ -492,9 +498,10 @@ const struct option_row heap_rows[] = {
      TO_LIST(struct heap_options, types.items, types.count)},
     {"generation", "GENERATION", "count only objects there: 0, 1, 2, loh, poh, frozen",
      TO_CHOICE(struct heap_options, generation, "any 0 1 2 loh poh frozen")},
-    {"why", "ADDR|TYPE", "show the shortest path from a root to an object, or to those of a type; repeatable",
+    {"why", "ADDR|TYPE",
+     "show what keeps an object, those of a type, or an assembly load context of that name; repeatable",
      TO_LIST(struct heap_options, why.items, why.count)},
-    {"retained", NULL, "show what would be freed with each static field, type and object",
+    {"retained", NULL, "show what would be freed with each static field, type, object and assembly load context",
      TO_FLAG(struct heap_options, retained)},
     {"strings", NULL, "show equal strings instead, and what their copies cost", TO_FLAG(struct heap_options, strings)},
     {"export", "FILE",

@@ -10,10 +10,12 @@
 #include "src/cli/report/report_runtimes.h"
 #include "src/cli/report/report_samples.h"
 #include "src/cli/base/stack_writer.h"
+#include "src/cli/commands/exceptions.h"
+#include "src/cli/commands/heap_holders.h"
 
 struct report_options {
     struct common_options common;
-    bool brief, signature;
+    bool brief, signature, exceptions;
 };
 
 enum { NESTED_SHOWN = 64 }; /* exceptions that the thread handled */
@@ -94,6 +96,18 @@ static void find_cause(struct report *report)
         report->cause = REPORT_UNHANDLED;
     else
         report->cause = REPORT_FATAL;
+}
+
+/* What holds the heap of a process that is short of memory. */
+static void find_holders(struct report *report)
+{
+    struct heap_graph graph;
+    if (!report->heap.objects || report->heap.has_no_room)
+        return;
+    if (heap_graph_read(&graph, report->session, -1))
+        heap_holders_find(&graph, NULL, -1, &report->heap.holders);
+    report->heap.is_partial |= graph.failure || graph.is_under_way;
+    heap_graph_deinit(&graph);
 }
 
 static void write_signature_line(struct report *report, bool is_one_of_several)
@@ -308,6 +322,7 @@ static int make_report(const void *given, const struct opened_target *opened)
     find_nested_of_others(&report);
     if (!((const struct report_options *)given)->signature)
         report_find_heap(&report);
+    find_holders(&report);
     count_unread(&report);
     int code = write_report(options, opened, &report);
     if (!is_known)
@@ -321,6 +336,7 @@ static int make_report(const void *given, const struct opened_target *opened)
     report_tids_deinit(&report.deadlocked);
     thread_stacks_deinit(&report.by_tid);
     cdacq_wait_graph_destroy(report.graph);
+    heap_holders_deinit(&report.heap.holders);
     report_release_runtimes(&report);
     return code == EXIT_ANSWERED && (status < 0 || !is_known) ? EXIT_PARTLY : code;
 }
@@ -335,6 +351,14 @@ static int run(const void *given)
                                    .no_heading = options->signature,
                                    .busy = has_all ? &busy : NULL,
                                    .watch = report_watch};
+    if (options->exceptions ? options->brief || options->signature : options->common.all) {
+        message(options->exceptions ? "report: --exceptions shows the exceptions alone: give no --brief or --signature"
+                                    : "report: --all is about --exceptions: give both");
+        return EXIT_USAGE;
+    }
+    if (options->exceptions)
+        return target_run(&options->common,
+                          &(const struct target_use){.run = exceptions_show, .flags = CDACQ_OPEN_STOP});
     int code = target_run(&options->common, &use);
     busy_threads_release(&busy);
     return code;
@@ -345,6 +369,8 @@ const struct option_row report_rows[] = {
      TO_FLAG(struct report_options, brief)},
     {"signature", NULL, "print one line that is the same for the same defect",
      TO_FLAG(struct report_options, signature)},
+    {"exceptions", NULL, "show the exceptions of all threads and of the heap instead, equal ones together",
+     TO_FLAG(struct report_options, exceptions)},
     {0},
 };
 
@@ -353,7 +379,7 @@ const struct command command_report = {
     .section = SECTION_PROCESS,
     RUNS(run, struct report_options),
     .operands = OPERANDS({TARGET_OPERAND, .repeats = true}),
-    .options = OPTIONS(json_rows, output_rows, target_rows, names_rows, report_rows),
+    .options = OPTIONS(json_rows, output_rows, target_rows, names_rows, whole_rows, report_rows),
     .summary = "show why a process died, hangs or is slow",
     .details = "Shows the program, the signal that ended it, the exception as the runtime prints it, the stack of the\n"
                "thread that died, and the stacks of the others; then what would make the report more complete. Of a\n"

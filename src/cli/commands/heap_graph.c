@@ -52,7 +52,8 @@ static int find_type(struct heap_graph *graph, uint64_t method_table, uint32_t *
         *ret = graph->recent->index;
         return 0;
     }
-    const struct graph_type type = {.method_table = method_table, .index = (uint32_t)graph->types.count};
+    const struct graph_type type = {
+        .method_table = method_table, .index = (uint32_t)graph->types.count, .allocator = GRAPH_NONE};
     bool added = false;
     graph->recent = graph_type_index_insert(&graph->type_index, type, &added);
     if (!graph->recent || (added && !graph_types_append(&graph->types, type)))
@@ -192,7 +193,7 @@ static int add_root(const struct cdacq_heap_root *root, void *context)
         return 0;
     if (graph->roots.count >= GRAPH_ROOTS_MAX)
         return fail(graph, "it has more than 16 million roots");
-    if (is_static && root->address && !graph_addresses_append(&graph->slots, root->address))
+    if (is_static && root->keeps && root->address && !graph_addresses_append(&graph->slots, root->address))
         return fail(graph, spill_failure());
     return graph_roots_append(&graph->roots, added) ? 0 : fail(graph, spill_failure());
 }
@@ -302,6 +303,8 @@ static int add_reference(uint64_t object, uint64_t offset, uint64_t target, void
             return 0;
     }
     uint32_t found = heap_graph_find(graph, target);
+    if (!offset) /* no field is there */
+        graph->types.items[graph->type_of.items[graph->object]].allocator = found;
     return found == GRAPH_NONE ? 0 : add_edge(graph, found, offset / PLACE);
 }
 
@@ -400,6 +403,40 @@ void heap_graph_deinit(struct heap_graph *graph)
     graph_bytes_deinit(&graph->paddings);
     graph_addresses_deinit(&graph->slots);
     graph_roots_deinit(&graph->roots);
+    graph_contexts_deinit(&graph->contexts);
+}
+
+/* ---- Assembly load contexts ------------------------------------------------------------------------------------- */
+
+static int add_context(const struct cdacq_load_context *context, void *given)
+{
+    struct heap_graph *graph = given;
+    struct graph_context added = {.object = context->address ? heap_graph_find(graph, context->address) : GRAPH_NONE,
+                                  .allocator =
+                                      context->allocator ? heap_graph_find(graph, context->allocator) : GRAPH_NONE,
+                                  .name = context->name ? context->name : "?",
+                                  .is_unloading = context->is_unloading};
+    return added.allocator != GRAPH_NONE && !graph_contexts_append(&graph->contexts, added);
+}
+
+static int by_allocator(const void *a, const void *b)
+{
+    const struct graph_context *left = a, *right = b;
+    return (left->allocator > right->allocator) - (left->allocator < right->allocator);
+}
+
+void heap_graph_read_contexts(struct heap_graph *graph)
+{
+    (void)cdacq_session_visit_load_contexts(graph->session, add_context, graph, NULL);
+    if (graph->contexts.count)
+        qsort(graph->contexts.items, graph->contexts.count, sizeof *graph->contexts.items, by_allocator);
+}
+
+uint32_t heap_graph_find_context(const struct heap_graph *graph, uint32_t allocator)
+{
+    const struct graph_contexts *contexts = &graph->contexts;
+    size_t at = lower_bound(i, contexts->count, contexts->items[i].allocator < allocator);
+    return at < contexts->count && contexts->items[at].allocator == allocator ? (uint32_t)at : GRAPH_NONE;
 }
 
 /* ---- Names ------------------------------------------------------------------------------------------------------ */

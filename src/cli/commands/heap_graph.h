@@ -24,6 +24,7 @@ struct graph_type {
     const char *name; /* NULL: not asked, or not known */
     bool is_asked;
     uint32_t index;
+    uint32_t allocator; /* of a type that can be unloaded: the LoaderAllocator object; else GRAPH_NONE */
 };
 
 static inline uint64_t graph_type_key(const struct graph_type *type)
@@ -46,6 +47,16 @@ struct graph_segment {
 };
 
 DEFINE_VECTOR(graph_segments, struct graph_segment);
+
+/* An assembly load context that can be unloaded. */
+struct graph_context {
+    uint32_t object;    /* GRAPH_NONE: there is none, as for dynamic assemblies of their own */
+    uint32_t allocator; /* the LoaderAllocator object: what keeps it keeps the context */
+    const char *name;   /* "?": it has none, or it is not known; the session owns it */
+    bool is_unloading;
+};
+
+DEFINE_VECTOR(graph_contexts, struct graph_context);
 
 struct graph_root {
     uint8_t kind, handle; /* enum cdacq_root_kind, enum cdacq_handle_kind */
@@ -75,10 +86,11 @@ struct heap_graph {
     struct graph_array blocks;     /* the first object at or after each 512 bytes of a segment */
     /* Only with the places of references: */
     bool has_offsets;
-    struct graph_bytes paddings; /* of each object: what `sizes` has too much, in bytes */
-    struct graph_array offsets;  /* of each edge, in units of 4 bytes; GRAPH_NONE: of a dependent handle */
-    struct graph_roots roots;    /* in the order of what they are: static fields first */
-    struct graph_texts problems; /* what of the heap or the roots was left out */
+    struct graph_bytes paddings;    /* of each object: what `sizes` has too much, in bytes */
+    struct graph_array offsets;     /* of each edge, in units of 4 bytes; GRAPH_NONE: of a dependent handle */
+    struct graph_roots roots;       /* in the order of what they are: static fields first */
+    struct graph_contexts contexts; /* of heap_graph_read_contexts, sorted by their allocators */
+    struct graph_texts problems;    /* what of the heap or the roots was left out */
     uint64_t problem_count;
     bool is_under_way; /* a garbage collection was */
     /* While it is read: */
@@ -119,6 +131,11 @@ static inline uint64_t heap_graph_offset(const struct heap_graph *graph, uint32_
 {
     return (uint64_t)graph->offsets.items[edge] * 4;
 }
+
+/* Lists the assembly load contexts that can be unloaded: none if the runtime does not describe them. */
+void heap_graph_read_contexts(struct heap_graph *graph);
+/* The number of the one with a LoaderAllocator; GRAPH_NONE: the object is none. */
+uint32_t heap_graph_find_context(const struct heap_graph *graph, uint32_t allocator);
 
 /* The name of a type; NULL: not known. */
 const char *heap_graph_type_name(struct heap_graph *graph, uint32_t type);

@@ -11,6 +11,7 @@
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
 #include "src/cli/base/type_sums.h"
+#include "src/cli/commands/heap_holders.h"
 #include "src/cli/commands/name_pattern.h"
 #include "util/base.h"
 #include "util/hash_table.h"
@@ -42,11 +43,13 @@ struct work {
     struct heap_presence presence;
     struct type_sums tables;
     struct growths types;
-    struct growth_list list; /* what has grown most first */
+    struct growth_list list;     /* what has grown most first */
+    struct heap_holders holders; /* of what has grown, in the second heap */
     struct progress progress;
     struct object_sum all[2];
     uint64_t visited, unnamed[2], problems[2];
     bool was_read[2], under_way[2], out_of_memory;
+    bool unheld; /* what holds the growth cannot be read */
 };
 
 static int visit_segment(const struct cdacq_heap_segment *segment, void *context)
@@ -96,6 +99,32 @@ static bool add_types(struct work *work, struct cdacq_session *session)
     return true;
 }
 
+/* By how much of its bytes a type has grown. */
+static double share_of(const struct work *work, const char *name)
+{
+    const struct growth *type = name ? growths_find(&work->types, name) : NULL;
+    if (!type || type->of[1].bytes <= type->of[0].bytes)
+        return 0;
+    return (double)(type->of[1].bytes - type->of[0].bytes) / (double)type->of[1].bytes;
+}
+
+/* Finds what holds what has grown. False, with a message, if that is not known. */
+static bool find_holders(struct work *work, struct cdacq_session *session)
+{
+    struct heap_graph graph;
+    bool any = false, is_read = heap_graph_read(&graph, session, -1);
+    double *shares = allocate((graph.types.count + 1) * sizeof *shares);
+    for (uint32_t i = 0; is_read && i < graph.types.count; i++) {
+        shares[i] = share_of(work, heap_graph_type_name(&graph, i));
+        any |= shares[i] > 0;
+    }
+    if (any)
+        heap_holders_find(&graph, shares, work->options->generation, &work->holders);
+    free(shares);
+    heap_graph_deinit(&graph);
+    return is_read;
+}
+
 static int read_heap(const void *given, const struct opened_target *opened)
 {
     struct work *work = (struct work *)given; /* of heap_growth_run() */
@@ -109,8 +138,9 @@ static int read_heap(const void *given, const struct opened_target *opened)
     bool is_absent = status == CDACQ_OK && heap_is_missing(&work->presence, info.problem_count);
     bool is_read = status == CDACQ_OK && !is_absent && add_types(work, opened->session);
     progress_end(&work->progress);
-    target_let_go(opened->target);
     type_sums_deinit(&work->tables);
+    work->unheld = is_read && work->number && work->was_read[0] && !find_holders(work, opened->session);
+    target_let_go(opened->target);
     work->problems[work->number] = info.problem_count;
     work->under_way[work->number] = info.is_under_way;
     work->was_read[work->number] = is_read;
@@ -184,6 +214,9 @@ static void write_text(const struct work *work, struct output *out)
     }
     if (shown < work->list.count)
         output_printf(out, "... %zu more (--all)\n", work->list.count - shown);
+    if (work->holders.count)
+        output_styled(out, STYLE_HEADING, "\nwhat has grown is held by (objects of its types, old and new)\n");
+    heap_holders_write_text(&work->holders, out);
 }
 
 static void write_sums(struct json_writer *w, const struct object_sum of[2])
@@ -208,6 +241,7 @@ static void write_json(const struct work *work, struct output *out)
     write_sums(w, work->all);
     json_number(w, "types", work->list.count);
     json_number(w, "problems", work->problems[0] + work->problems[1]);
+    heap_holders_write_json(&work->holders, w);
     json_end_line(w);
 }
 
@@ -226,7 +260,7 @@ static int show(struct work *work)
     for (unsigned i = 0; i < 2; i++)
         if (work->problems[i] || work->unnamed[i] || work->under_way[i])
             return EXIT_PARTLY;
-    return EXIT_ANSWERED;
+    return work->unheld ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 int heap_growth_run(const struct heap_growth_options *options)
@@ -247,6 +281,7 @@ int heap_growth_run(const struct heap_growth_options *options)
         free(type->name);
     growths_deinit(&work->types);
     growth_list_deinit(&work->list);
+    heap_holders_deinit(&work->holders);
     free(work);
     return code;
 }

@@ -5,11 +5,11 @@
 bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_top, struct heap_paths *ret)
 {
     size_t count = graph->places.count, head = 0, tail = 0;
-    uint32_t *queue = spill_resize(NULL, 0, (count + 1) * sizeof *queue);
     *ret = (struct heap_paths){.from = spill_resize(NULL, 0, (count + 1) * sizeof *ret->from),
-                               .top = with_top ? spill_resize(NULL, 0, (count + 1) * sizeof *ret->top) : NULL};
+                               .top = with_top ? spill_resize(NULL, 0, (count + 1) * sizeof *ret->top) : NULL,
+                               .order = spill_resize(NULL, 0, (count + 1) * sizeof *ret->order)};
+    uint32_t *queue = ret->order;
     if (!queue || !ret->from || (with_top && !ret->top)) {
-        spill_free(queue);
         heap_paths_deinit(ret);
         return false;
     }
@@ -35,7 +35,7 @@ bool heap_paths_find(const struct heap_graph *graph, uint32_t target, bool with_
             queue[tail++] = other;
         }
     }
-    spill_free(queue);
+    ret->reached = tail;
     return true;
 }
 
@@ -77,5 +77,42 @@ void heap_paths_deinit(struct heap_paths *paths)
 {
     spill_free(paths->from);
     spill_free(paths->top);
+    spill_free(paths->order);
     *paths = (struct heap_paths){0};
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------------------ */
+
+struct reference_search {
+    const struct heap_graph *graph;
+    uint32_t target;
+    uint64_t offset;
+};
+
+static int match_reference(uint64_t offset, uint64_t target, void *context)
+{
+    struct reference_search *search = context;
+    if (heap_graph_find(search->graph, target) != search->target)
+        return 0;
+    search->offset = offset;
+    return 1;
+}
+
+uint64_t heap_paths_find_hop(const struct heap_graph *graph, uint32_t from, uint32_t to)
+{
+    struct reference_search search = {.graph = graph, .target = to, .offset = GRAPH_NO_OFFSET};
+    (void)cdacq_session_visit_references(graph->session, heap_graph_address(graph, from), match_reference, &search,
+                                         NULL);
+    return search.offset;
+}
+
+const char *heap_paths_name_hop(const struct heap_graph *graph, uint32_t from, uint64_t offset)
+{
+    const char *name;
+    if (offset == GRAPH_NO_OFFSET)
+        return "dependent handle";
+    return cdacq_session_get_reference_name(graph->session, heap_graph_address(graph, from), offset, &name, NULL) ==
+                   CDACQ_OK
+               ? name
+               : "?";
 }

@@ -15,15 +15,16 @@ enum {
     TYPES_SHOWN = 16, /* without --all */
     FIELDS_SHOWN = 16,
     OBJECTS_SHOWN = 16,
+    CONTEXTS_SHOWN = 16,
     OBJECTS_MAX = 1000, /* with it */
 };
 
-/* What would be freed with all objects of a type, or with a static field. */
+/* What would be freed with all objects of a type, with a static field, an object or an assembly load context. */
 struct retained {
-    uint32_t number; /* of a type, a root, an object */
-    uint64_t count;  /* of a type: its objects that are kept */
+    uint32_t number; /* of a type, a root, an object, a context */
+    uint64_t count;  /* of a type or context: its objects that are kept */
     uint64_t bytes;  /* that are freed */
-    uint64_t own;    /* of a type: of its objects */
+    uint64_t own;    /* of a type or context: of its objects */
 };
 
 DEFINE_VECTOR(retained_list, struct retained);
@@ -38,7 +39,7 @@ struct work {
     struct graph_numbers fields; /* roots that are static fields */
     struct dominators dominators;
     uint64_t *bytes; /* of each place in the order: what it keeps alone, with itself */
-    struct retained_list types, roots, objects;
+    struct retained_list types, roots, objects, contexts;
     uint64_t kept, kept_bytes, all_bytes;
 };
 
@@ -46,7 +47,7 @@ struct work {
 
 static bool is_field(const struct graph_root *root)
 {
-    return (root->kind == CDACQ_ROOT_STATIC || root->kind == CDACQ_ROOT_THREAD_STATIC) && root->type;
+    return (root->kind == CDACQ_ROOT_STATIC || root->kind == CDACQ_ROOT_THREAD_STATIC) && root->type && root->keeps;
 }
 
 static uint32_t object_count(const struct work *work)
@@ -145,55 +146,98 @@ static void offer(struct retained_list *list, struct retained item)
     list->items[at] = item;
 }
 
+/* Types, or contexts: which of them are above an object in the tree, and what would be freed with each. */
+struct groups {
+    struct retained *items;
+    uint32_t *above; /* how often each is */
+};
+
+static struct groups groups_of(size_t count)
+{
+    return (struct groups){allocate((count + 1) * sizeof(struct retained)), allocate((count + 1) * sizeof(uint32_t))};
+}
+
+/* Whether no object of the group is above this one: else it is a part of what is counted, such as a list. */
+static bool enter(struct groups *groups, uint32_t number, uint64_t own, uint64_t bytes)
+{
+    struct retained *group = &groups->items[number];
+    bool is_top = !groups->above[number]++;
+    group->count++;
+    group->own += own;
+    group->bytes += is_top ? bytes : 0;
+    return is_top;
+}
+
+static void list_groups(struct groups *groups, size_t count, struct retained_list *ret)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        groups->items[i].number = i;
+        if (groups->items[i].count && !retained_list_append(ret, groups->items[i]))
+            out_of_memory();
+    }
+    free(groups->items);
+    free(groups->above);
+}
+
+/* The context of an object: that of its type, or the one that it is the LoaderAllocator of; GRAPH_NONE: none. */
+static uint32_t context_of(const struct heap_graph *graph, uint32_t object)
+{
+    uint32_t type = graph->type_of.items[object], allocator = graph->types.items[type].allocator;
+    if (!graph->contexts.count)
+        return GRAPH_NONE;
+    if (allocator == GRAPH_NONE && type == graph->type_of.items[graph->contexts.items[0].allocator])
+        allocator = object;
+    return allocator == GRAPH_NONE ? GRAPH_NONE : heap_graph_find_context(graph, allocator);
+}
+
 /*
- * What would be freed with all objects of each type: the sum over those that no other object of the type keeps. A walk
- * of the tree knows which types are above it. `child` and `sibling` are the tree.
+ * What would be freed with all objects of each type, or of each context: the sum over those that no other object of it
+ * keeps. A walk of the tree knows which are above. `child` and `sibling` are the tree.
  */
-static void sum_types(struct work *work)
+static void sum_groups(struct work *work)
 {
     const struct dominators *d = &work->dominators;
-    struct retained *types = allocate((work->graph.types.count + 1) * sizeof *types);
-    uint32_t *above = allocate((work->graph.types.count + 1) * sizeof *above);
+    struct heap_graph *graph = &work->graph;
+    struct groups types = groups_of(graph->types.count), contexts = groups_of(graph->contexts.count);
     uint32_t *child = spill_allocate(((uint64_t)d->count + 1) * sizeof *child);
     uint32_t *sibling = spill_allocate(((uint64_t)d->count + 1) * sizeof *sibling);
     for (uint32_t i = d->count; i-- > 1;) {
         sibling[i] = child[d->of[i]];
         child[d->of[i]] = i;
     }
+    bool is_down = true; /* else the walk leaves `at` */
     for (uint32_t at = 0; d->count;) {
-        bool is_object = d->order[at] < object_count(work);
-        if (is_object) {
-            uint32_t type = work->graph.type_of.items[d->order[at]];
-            types[type].count++;
-            types[type].own += heap_graph_size(&work->graph, d->order[at]);
-            if (!above[type]++) { /* else it is a part of what is counted, such as a list */
-                types[type].bytes += work->bytes[at];
-                offer(&work->objects, (struct retained){.number = d->order[at], .bytes = work->bytes[at]});
+        uint32_t object = d->order[at];
+        if (object < object_count(work)) {
+            uint32_t type = graph->type_of.items[object], context = context_of(graph, object);
+            uint64_t own = heap_graph_size(graph, object);
+            if (is_down && enter(&types, type, own, work->bytes[at]))
+                offer(&work->objects, (struct retained){.number = object, .bytes = work->bytes[at]});
+            if (is_down && context != GRAPH_NONE)
+                enter(&contexts, context, own, work->bytes[at]);
+            work->kept += is_down;
+            if (!is_down) {
+                types.above[type]--;
+                if (context != GRAPH_NONE)
+                    contexts.above[context]--;
             }
-            work->kept++;
         }
-        if (child[at]) {
-            at = child[at];
+        uint32_t next = is_down && child[at] ? child[at] : 0;
+        if (next) {
+            at = next;
             continue;
         }
-        while (at && !sibling[at]) { /* up */
-            if (d->order[at] < object_count(work))
-                above[work->graph.type_of.items[d->order[at]]]--;
-            at = d->of[at];
+        if (is_down) { /* it has no children */
+            is_down = false;
+            continue;
         }
         if (!at)
             break;
-        if (d->order[at] < object_count(work))
-            above[work->graph.type_of.items[d->order[at]]]--;
-        at = sibling[at];
+        is_down = sibling[at] != 0;
+        at = is_down ? sibling[at] : d->of[at];
     }
-    for (uint32_t i = 0; i < work->graph.types.count; i++) {
-        types[i].number = i;
-        if (types[i].count && !retained_list_append(&work->types, types[i]))
-            out_of_memory();
-    }
-    free(types);
-    free(above);
+    list_groups(&types, graph->types.count, &work->types);
+    list_groups(&contexts, graph->contexts.count, &work->contexts);
     spill_free(child);
     spill_free(sibling);
 }
@@ -238,6 +282,23 @@ static void write_more(struct work *work, size_t count, size_t written, const ch
         output_printf(&work->out, "... %zu more %s (--all)\n", count - written, what);
 }
 
+static void write_contexts(struct work *work)
+{
+    struct output *out = &work->out;
+    size_t count = shown(work, &work->contexts, CONTEXTS_SHOWN);
+    if (count)
+        output_styled(out, STYLE_HEADING, "\n      frees bytes      objects      own bytes  assembly load context\n");
+    for (size_t i = 0; i < count && !output_failed(out); i++) {
+        const struct retained *found = &work->contexts.items[i];
+        const struct graph_context *context = &work->graph.contexts.items[found->number];
+        output_printf(out, "%17" PRIu64 " %12" PRIu64 " %14" PRIu64 "  ", found->bytes, found->count, found->own);
+        output_note(out, context->name);
+        output_printf(out, "%s, LoaderAllocator 0x%016" PRIx64 "\n", context->is_unloading ? ", unloading" : "",
+                      heap_graph_address(&work->graph, context->allocator));
+    }
+    write_more(work, work->contexts.count, count, "assembly load contexts");
+}
+
 static void write_text(struct work *work)
 {
     struct output *out = &work->out;
@@ -263,6 +324,7 @@ static void write_text(struct work *work)
         output_literal(out, "\n");
     }
     write_more(work, work->types.count, count, "types");
+    write_contexts(work);
     output_styled(out, STYLE_HEADING, "\n      frees bytes  object\n");
     count = shown(work, &work->objects, OBJECTS_SHOWN);
     for (size_t i = 0; i < count && !output_failed(out); i++) {
@@ -283,6 +345,24 @@ static void write_type_json(struct work *work, const struct retained *type)
     json_number(w, "count", type->count);
     json_number(w, "bytes", type->own);
     json_number(w, "retained", type->bytes);
+    json_end_line(w);
+}
+
+static void write_context_json(struct work *work, const struct retained *found)
+{
+    const struct heap_graph *graph = &work->graph;
+    const struct graph_context *context = &graph->contexts.items[found->number];
+    struct json_writer writer = json_begin_line(&work->out), *w = &writer;
+    json_begin_object(w, "context");
+    json_note(w, "name", context->name);
+    json_known_address(w, "address", context->object != GRAPH_NONE,
+                       context->object == GRAPH_NONE ? 0 : heap_graph_address(graph, context->object));
+    json_address(w, "allocator", heap_graph_address(graph, context->allocator));
+    json_bool(w, "unloading", context->is_unloading);
+    json_end_object(w);
+    json_number(w, "count", found->count);
+    json_number(w, "bytes", found->own);
+    json_number(w, "retained", found->bytes);
     json_end_line(w);
 }
 
@@ -314,6 +394,9 @@ static void write_json(struct work *work)
     size_t count = shown(work, &work->types, TYPES_SHOWN);
     for (size_t i = 0; i < count && !output_failed(&work->out); i++)
         write_type_json(work, &work->types.items[i]);
+    count = shown(work, &work->contexts, CONTEXTS_SHOWN);
+    for (size_t i = 0; i < count && !output_failed(&work->out); i++)
+        write_context_json(work, &work->contexts.items[i]);
     count = shown(work, &work->roots, FIELDS_SHOWN);
     for (size_t i = 0; i < count && !output_failed(&work->out); i++) {
         const struct graph_root *root = &work->graph.roots.items[work->roots.items[i].number];
@@ -359,11 +442,13 @@ int heap_retained_show(const struct heap_question *question)
     work->out.is_held = target_is_pid(question->opened->name);
     bool is_read = heap_graph_read(&work->graph, question->opened->session, work->out.fd);
     if (is_read) {
+        heap_graph_read_contexts(&work->graph);
         find_dominators(work);
         sum_bytes(work);
-        sum_types(work);
+        sum_groups(work);
         list_fields(work);
         sort(&work->types);
+        sort(&work->contexts);
         sort(&work->roots);
         sort(&work->objects);
         (question->json ? write_json : write_text)(work);
@@ -377,6 +462,7 @@ int heap_retained_show(const struct heap_question *question)
     retained_list_deinit(&work->types);
     retained_list_deinit(&work->roots);
     retained_list_deinit(&work->objects);
+    retained_list_deinit(&work->contexts);
     dominators_deinit(&work->dominators);
     graph_numbers_deinit(&work->fields);
     heap_graph_deinit(&work->graph);

@@ -52,39 +52,18 @@ struct work {
 
 /* ---- Paths ------------------------------------------------------------------------------------------------------ */
 
-struct reference_search {
-    const struct heap_graph *graph;
-    uint32_t target;
-    uint64_t offset;
-    bool found;
-};
-
-static int match_reference(uint64_t offset, uint64_t target, void *context)
-{
-    struct reference_search *search = context;
-    if (heap_graph_find(search->graph, target) != search->target)
-        return 0;
-    search->offset = offset;
-    search->found = true;
-    return 1;
-}
-
 /* How an object refers to another one. */
 static const char *name_hop(struct work *work, uint32_t from, uint32_t to)
 {
     struct heap_graph *graph = &work->graph;
-    struct reference_search search = {.graph = graph, .target = to};
-    uint64_t address = heap_graph_address(graph, from);
-    const char *name = NULL;
-    (void)cdacq_session_visit_references(graph->session, address, match_reference, &search, NULL);
-    if (!search.found)
-        return "dependent handle";
-    uint64_t key = (uint64_t)graph->type_of.items[from] << 32 | (search.offset & UINT32_MAX);
+    uint64_t offset = heap_paths_find_hop(graph, from, to);
+    if (offset == GRAPH_NO_OFFSET)
+        return heap_paths_name_hop(graph, from, offset);
+    uint64_t key = (uint64_t)graph->type_of.items[from] << 32 | (offset & UINT32_MAX);
     const struct hop_name *known = hop_names_find(&work->names, key);
     if (known)
         return known->name;
-    if (cdacq_session_get_reference_name(graph->session, address, search.offset, &name, NULL) != CDACQ_OK)
-        name = "?";
+    const char *name = heap_paths_name_hop(graph, from, offset);
     /* An index depends on the lengths of the array, too. */
     if (name[0] != '[' && !hop_names_insert(&work->names, (struct hop_name){.key = key, .name = name}, NULL))
         out_of_memory();
@@ -173,6 +152,31 @@ static void write_hops(struct work *work)
 
 static const char not_found[] = "no root was found";
 
+/* The context that an object belongs to as its LoaderAllocator or its AssemblyLoadContext. NULL: none. */
+static const struct graph_context *context_of(const struct work *work, uint32_t object)
+{
+    const struct graph_contexts *contexts = &work->graph.contexts;
+    for (size_t i = 0; i < contexts->count; i++)
+        if (contexts->items[i].allocator == object || contexts->items[i].object == object)
+            return &contexts->items[i];
+    return NULL;
+}
+
+/* The last object of a path may stand for an assembly load context. */
+static void write_context(struct work *work, uint32_t object)
+{
+    const struct graph_context *context = context_of(work, object);
+    if (!context)
+        return;
+    output_note_between(&work->out, "  (assembly load context ", context->name,
+                        context->is_unloading ? ", unloading" : "");
+    if (context->allocator == object)
+        output_literal(&work->out, ")\n");
+    else
+        output_printf(&work->out, "; what keeps it loaded keeps 0x%" PRIx64 ")\n",
+                      heap_graph_address(&work->graph, context->allocator));
+}
+
 static void write_unkept_text(struct work *work, uint32_t object)
 {
     const struct heap_graph *graph = &work->graph;
@@ -184,7 +188,8 @@ static void write_unkept_text(struct work *work, uint32_t object)
         output_literal(&work->out, "  it is frozen, and never collected\n");
     for (size_t i = 0; i < graph->roots.count; i++) {
         const struct graph_root *root = &graph->roots.items[i];
-        if (root->object != object || root->keeps)
+        bool is_static = root->kind == CDACQ_ROOT_STATIC || root->kind == CDACQ_ROOT_THREAD_STATIC;
+        if (root->object != object || root->keeps || is_static)
             continue;
         output_printf(&work->out,
                       root->kind == CDACQ_ROOT_FINALIZABLE ? "  its finalizer will run when it is collected\n"
@@ -203,6 +208,7 @@ static void write_path_text(struct work *work, uint32_t object, uint64_t count)
     output_note(&work->out, text);
     output_literal(&work->out, "\n");
     write_hops(work);
+    write_context(work, object);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
@@ -245,6 +251,14 @@ static void write_path_json(struct work *work, uint32_t object, uint64_t count)
         json_bool(w, "frozen", heap_graph_generation(&work->graph, object) == CDACQ_GENERATION_FROZEN);
     if (count)
         json_number(w, "count", count);
+    const struct graph_context *context = context_of(work, object);
+    if (context) {
+        json_begin_object(w, "context");
+        json_note(w, "name", context->name);
+        json_address(w, "allocator", heap_graph_address(&work->graph, context->allocator));
+        json_bool(w, "unloading", context->is_unloading);
+        json_end_object(w);
+    }
     json_begin_array(w, "problems");
     for (size_t i = 0; i < work->graph.problems.count; i++)
         json_note(w, NULL, work->graph.problems.items[i]);
@@ -254,19 +268,13 @@ static void write_path_json(struct work *work, uint32_t object, uint64_t count)
 
 /* ---- One object ------------------------------------------------------------------------------------------------- */
 
-static int show_object(struct work *work, uint64_t address)
+static int show_one(struct work *work, uint32_t object)
 {
-    uint32_t object = heap_graph_find(&work->graph, address);
-    if (object == GRAPH_NONE) {
-        message("0x%" PRIx64 ": no object of the heap is there", address);
-        return EXIT_FAILED;
-    }
+    heap_paths_deinit(&work->paths);
     if (!heap_paths_find(&work->graph, object, false, &work->paths))
         spill_fail();
     bool is_kept = work->paths.from[object] != GRAPH_NONE;
     work->unkept += !is_kept;
-    if (heap_graph_address(&work->graph, object) != address)
-        message("0x%" PRIx64 " is within the object at 0x%" PRIx64, address, heap_graph_address(&work->graph, object));
     if (work->question->json)
         write_path_json(work, object, 0);
     else if (is_kept)
@@ -274,6 +282,34 @@ static int show_object(struct work *work, uint64_t address)
     else
         write_unkept_text(work, object);
     return is_kept ? EXIT_ANSWERED : EXIT_PARTLY;
+}
+
+static int show_object(struct work *work, uint64_t address)
+{
+    uint32_t object = heap_graph_find(&work->graph, address);
+    if (object == GRAPH_NONE) {
+        message("0x%" PRIx64 ": no object of the heap is there", address);
+        return EXIT_FAILED;
+    }
+    if (heap_graph_address(&work->graph, object) != address)
+        message("0x%" PRIx64 " is within the object at 0x%" PRIx64, address, heap_graph_address(&work->graph, object));
+    return show_one(work, object);
+}
+
+/* What keeps assembly load contexts of a name loaded: their LoaderAllocators. */
+static int show_contexts(struct work *work, const char *pattern)
+{
+    const struct graph_contexts *contexts = &work->graph.contexts;
+    bool any = false, partly = false;
+    for (size_t i = 0; i < contexts->count; i++) {
+        if (!name_matches(contexts->items[i].name, pattern))
+            continue;
+        partly |= show_one(work, contexts->items[i].allocator) == EXIT_PARTLY;
+        any = true;
+    }
+    if (!any)
+        message("no object of the heap has a type named %s, and no assembly load context that name", pattern);
+    return !any ? EXIT_FAILED : partly ? EXIT_PARTLY : EXIT_ANSWERED;
 }
 
 /* ---- A type ----------------------------------------------------------------------------------------------------- */
@@ -312,10 +348,8 @@ static int show_type(struct work *work, const char *pattern)
 {
     struct heap_graph *graph = &work->graph;
     bool *wanted = match_types(work, pattern);
-    if (!wanted) {
-        message("no object of the heap has a type named %s", pattern);
-        return EXIT_FAILED;
-    }
+    if (!wanted)
+        return show_contexts(work, pattern);
     if (!heap_paths_find(graph, GRAPH_NONE, true, &work->paths))
         spill_fail();
     struct root_count *counts = allocate((graph->roots.count + 1) * sizeof *counts);
@@ -385,6 +419,8 @@ int heap_why_show(const struct heap_question *question, const struct word_list *
     work->out.is_held = target_is_pid(question->opened->name);
     bool is_read = heap_graph_read(&work->graph, question->opened->session, work->out.fd);
     bool any = false, partly = false, failed = false;
+    if (is_read)
+        heap_graph_read_contexts(&work->graph);
     for (size_t i = 0; is_read && i < what->count; i++) {
         code = is_address(what->items[i], &address) ? show_object(work, address) : show_type(work, what->items[i]);
         any |= code != EXIT_FAILED;

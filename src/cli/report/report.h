@@ -12,6 +12,7 @@
 
 #include "src/cli/base/busy_threads.h"
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_holder.h"
 #include "src/cli/base/next_steps.h"
 #include "src/cli/base/stack_writer.h"
 #include "src/cli/base/type_sums.h"
@@ -57,13 +58,19 @@ struct report_place {
 enum { REPORT_HEAP_TYPES = 3 };
 
 /*
- * The GC heap of a process that died of an OutOfMemoryException. Without objects: it is not known, or no such process.
+ * The GC heap of a process that died of an OutOfMemoryException, is near the limit on its memory, or was refused memory
+ * by the GC. Without objects: it is not known, or no such process.
  */
 struct report_heap {
     uint64_t objects, bytes, free_bytes, committed;
     struct type_sum types[REPORT_HEAP_TYPES]; /* the largest */
     unsigned type_count;
-    bool is_partial; /* a part of it cannot be read */
+    bool is_partial;                  /* a part of it cannot be read */
+    enum cdacq_oom_reason oom_reason; /* of the last allocation that the GC could not make */
+    uint64_t oom_bytes;               /* that were asked for */
+    uint64_t limit, limit_used;       /* of a running process: of its control group; 0: none, or not known */
+    struct heap_holders holders;
+    bool has_no_room; /* for the search of holders: little is left of the limit */
 };
 
 struct report {
@@ -324,7 +331,7 @@ const char *report_signal_reason(const struct report *report);
 
 /* ---- report_heap.c ---- */
 
-/* Reads the heap, if the process died of an OutOfMemoryException. The cause is known. */
+/* Reads the heap, if the report is to have it, but for its holders. The cause is known. */
 void report_find_heap(struct report *report);
 
 /* Writes what was found: nothing if that is nothing; and the member "heap". */

@@ -1,6 +1,6 @@
 /*
- * report_heap.c: for a process that died of an OutOfMemoryException, the types whose objects take the most. A core
- * without the heap has nothing of it.
+ * report_heap.c: for a process that died of an OutOfMemoryException, or is short of memory, why, and the types whose
+ * objects take the most. A core without the heap has nothing of it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +10,11 @@
 #include "src/cli/report/report.h"
 #include "util/base.h"
 #include "util/hash_table.h"
+
+enum {
+    NEAR_PERCENT = 90,      /* of a limit: the GC collects harder from here on */
+    SEARCH_BYTES_EACH = 64, /* what the search of holders takes for an object, at most but for many references */
+};
 
 struct survey {
     struct type_sums types;
@@ -69,6 +74,24 @@ static void find_largest(const struct report *report, const struct type_sums *ty
         (void)cdacq_session_get_type_name(report->session, heap->types[i].method_table, &heap->types[i].name, NULL);
 }
 
+/* Whether the process is, or was, short of memory, and why. */
+static bool is_short(const struct report *report, struct report_heap *heap)
+{
+    const struct cdacq_heap_visitor nothing = {.size = sizeof nothing};
+    struct cdacq_heap_info info = {.size = sizeof info};
+    struct cdacq_memory_use memory = {.size = sizeof memory};
+    if (cdacq_session_visit_heap(report->session, &nothing, &info, NULL) == CDACQ_OK) {
+        heap->oom_reason = info.oom_reason;
+        heap->oom_bytes = info.oom_bytes;
+    }
+    if (!report->dead && cdacq_session_get_memory_use(report->session, &memory, NULL) == CDACQ_OK) {
+        heap->limit = memory.limit;
+        heap->limit_used = memory.limit_used;
+    }
+    bool is_near = heap->limit && (double)heap->limit_used * 100 >= (double)heap->limit * NEAR_PERCENT;
+    return heap->oom_reason || is_near || (report->exception && died_of_it(report));
+}
+
 void report_find_heap(struct report *report)
 {
     struct report_heap heap = {0};
@@ -76,23 +99,38 @@ void report_find_heap(struct report *report)
     struct cdacq_heap_info info = {.size = sizeof info};
     const struct cdacq_heap_visitor visitor = {
         .size = sizeof visitor, .segment = add_segment, .object = add_object, .context = &survey};
-    if (!report->exception || !died_of_it(report))
+    if (!is_short(report, &heap))
         return;
     if (cdacq_session_visit_heap(report->session, &visitor, &info, NULL) == CDACQ_OK && heap.objects &&
         !heap_is_missing(&survey.presence, info.problem_count)) {
         find_largest(report, &survey.types, &heap);
         heap.is_partial = info.problem_count || info.is_under_way;
-        report->heap = heap;
+        heap.has_no_room =
+            heap.limit && heap.limit - MIN(heap.limit, heap.limit_used) < heap.objects * SEARCH_BYTES_EACH;
+    } else {
+        heap = (struct report_heap){.oom_reason = heap.oom_reason, .oom_bytes = heap.oom_bytes};
     }
+    report->heap = heap;
     type_sums_deinit(&survey.types);
 }
 
 void report_write_heap_text(const struct report *report, struct output *out)
 {
     const struct report_heap *heap = &report->heap;
-    if (!heap->objects)
+    if (!heap->objects && !heap->oom_reason)
         return;
     output_literal(out, "\n");
+    if (heap->oom_reason) {
+        output_label(out, "out of memory");
+        output_printf(out, "the GC could not allocate %" PRIu64 " bytes: %s\n", heap->oom_bytes,
+                      cdacq_oom_reason_text(heap->oom_reason));
+    }
+    if (heap->limit) {
+        output_label(out, "memory limit");
+        output_printf(out, "%" PRIu64 " of %" PRIu64 " bytes are used\n", heap->limit_used, heap->limit);
+    }
+    if (!heap->objects)
+        return;
     output_label(out, "heap");
     output_printf(out, "%" PRIu64 " bytes in %" PRIu64 " objects, %" PRIu64 " free, %" PRIu64 " committed%s\n",
                   heap->bytes, heap->objects, heap->free_bytes, heap->committed,
@@ -103,12 +141,17 @@ void report_write_heap_text(const struct report *report, struct output *out)
         type_sum_write_name(out, type);
         output_literal(out, "\n");
     }
+    if (heap->holders.count)
+        output_literal(out, "  held by\n");
+    heap_holders_write_text(&heap->holders, out);
+    if (heap->has_no_room)
+        output_literal(out, "  what holds it was not looked for: that takes memory, and little is left of the limit\n");
 }
 
 void report_write_heap_json(const struct report *report, struct json_writer *w)
 {
     const struct report_heap *heap = &report->heap;
-    if (!heap->objects) {
+    if (!heap->objects && !heap->oom_reason) {
         json_null(w, "heap");
         return;
     }
@@ -125,5 +168,10 @@ void report_write_heap_json(const struct report *report, struct json_writer *w)
         json_end_object(w);
     }
     json_end_array(w);
+    heap_holders_write_json(&heap->holders, w);
+    json_string(w, "oom_reason", cdacq_oom_reason_text(heap->oom_reason));
+    json_known_number(w, "oom_bytes", heap->oom_reason, heap->oom_bytes);
+    json_known_number(w, "limit", heap->limit, heap->limit);
+    json_known_number(w, "limit_used", heap->limit, heap->limit_used);
     json_end_object(w);
 }

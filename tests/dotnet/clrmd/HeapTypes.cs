@@ -34,6 +34,7 @@ internal static class HeapTypes
                 numbers[0]++;
                 numbers[1] += value.Size;
             }
+        ClrOutOfMemoryInfo? refused = runtime.Heap.SubHeaps.Select(heap => heap.OomInfo).Where(info => info is not null).MaxBy(info => info!.GCIndex);
         return new()
         {
             ["types"] = sums.Select(item => new object[] { $"0x{item.Key:x}", item.Value.Count, item.Value.Bytes, item.Value.Name }).ToList(),
@@ -43,6 +44,7 @@ internal static class HeapTypes
             ["server"] = runtime.Heap.IsServer,
             ["regions"] = runtime.Heap.SubHeaps[0].HasRegions,
             ["heaps"] = runtime.Heap.SubHeaps.Length,
+            ["oom"] = refused is null ? [] : new object[] { (int)refused.Reason, refused.AllocSize },
         };
     }
 

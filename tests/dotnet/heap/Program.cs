@@ -24,6 +24,12 @@ internal struct Point
     public int X, Y, Z;
 }
 
+[StructLayout(LayoutKind.Sequential, Size = 128)]
+internal struct Large
+{
+    public long Number;
+}
+
 internal enum Colour : byte
 {
     Red,
@@ -31,7 +37,7 @@ internal enum Colour : byte
 
 /// <summary>
 /// Keeps objects in every generation and says how many: "PLANTED COUNT TYPE" for each type, then "READY PID". Ends when
-/// its input does. An argument is how many thousand more objects to keep.
+/// its input does. "REFUSED BYTES": of an array that there was no memory for. An argument is how many thousand more objects to keep.
 /// </summary>
 internal static class Program
 {
@@ -86,8 +92,22 @@ internal static class Program
         Plant(Some, i => new Pair<long, byte>(i, 0));
     }
 
+    private static void Refuse()
+    {
+        const int Length = 1 << 30;
+        try
+        {
+            GC.KeepAlive(new Large[Length]);
+        }
+        catch (OutOfMemoryException)
+        {
+            Console.WriteLine($"REFUSED {128L * Length}");
+        }
+    }
+
     private static void Main(string[] arguments)
     {
+        Refuse();
         int more = arguments.Length > 0 ? int.Parse(arguments[0]) * 1000 : 0;
         Kept.Capacity = 20_000 + more;
         PlantOld();

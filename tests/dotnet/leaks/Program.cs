@@ -1,6 +1,7 @@
 using System.Runtime;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using System.Runtime.Loader;
 
 namespace Leaks;
 
@@ -63,6 +64,21 @@ internal sealed class Blocker
 
 internal sealed class OfQueueField;
 
+internal sealed class OfGrowth
+{
+    public readonly long[] Numbers = new long[4];
+}
+
+/// <summary>Of an assembly that is loaded once more, into a context that can be unloaded.</summary>
+public sealed class Plugin
+{
+    private static readonly byte[] Buffer = new byte[100_000];
+
+    public int Length => Buffer.Length;
+}
+
+public sealed class OfContext;
+
 internal sealed class Node(Node? next, object? value)
 {
     public readonly Node? Next = next;
@@ -86,6 +102,9 @@ internal static class Cache
     public static readonly Dictionary<string, Pair> Named = [];
     public static readonly TaskCompletionSource<int> Never = new();
     public static Task? Pending;
+    public static object? Plugged;
+    public static Type? PluggedType;
+    public static readonly Dictionary<string, List<object>> Growing = [];
 
     [ThreadStatic]
     public static object? Own;
@@ -169,6 +188,27 @@ internal static class Program
         Say("static", typeof(OfTimer), "", "_target");
     }
 
+    /// <summary>Contexts that were unloaded, and stay: one by an object of a type, one by the type itself. And one that goes.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static void PlantContexts()
+    {
+        Cache.Plugged = Activator.CreateInstance(Load("Held by an object").GetType("Leaks.Plugin")!);
+        Cache.Plugged!.GetType().GetProperty("Length")!.GetValue(Cache.Plugged);
+        Console.WriteLine("CONTEXT Held by an object\tLeaks.Cache.Plugged");
+        Cache.PluggedType = Load("Held by a type").GetType("Leaks.OfContext");
+        Console.WriteLine("CONTEXT Held by a type\tLeaks.Cache.PluggedType");
+        Activator.CreateInstance(Load("Held by nothing").GetType("Leaks.OfContext")!);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static System.Reflection.Assembly Load(string name)
+    {
+        AssemblyLoadContext context = new(name, isCollectible: true);
+        System.Reflection.Assembly assembly = context.LoadFromAssemblyPath(typeof(Program).Assembly.Location);
+        context.Unload();
+        return assembly;
+    }
+
     private sealed class Timer(Action tick, int milliseconds)
     {
         private readonly System.Threading.Timer inner = new(_ => tick(), null, milliseconds, milliseconds);
@@ -214,6 +254,12 @@ internal static class Program
     {
         PlantStatics();
         PlantHandles();
+        PlantContexts();
+        for (int i = 0; i < 10; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+        }
         PlantBlocker();
         GC.Collect();
         Blocked.Wait();
@@ -231,6 +277,11 @@ internal static class Program
         Console.Out.Flush();
         while (Console.ReadLine() is not null)
         {
+            List<object> added = Cache.Growing["orders"] = [];
+            for (int i = 0; i < 20_000; i++)
+                added.Add(new OfGrowth());
+            Console.WriteLine("GROWN");
+            Console.Out.Flush();
         }
         GC.KeepAlive(Timers);
         GC.KeepAlive(dependent.IsAllocated);
