@@ -107,7 +107,8 @@ static void write_header(struct mock *mock, struct mock_r2r *r2r)
     mock_write_uint(mock, r2r->header + 6, 2, plan->options.minor);
     mock_write_uint(mock, r2r->header + 8, 4, 0);
     uint64_t sections = r2r->header + R2R_HEADER;
-    write_section(mock, sections, &count, 102, plan->functions, plan->hot_count + plan->cold_count);
+    write_section(mock, sections, &count, 102, plan->functions,
+                  (uint32_t)((plan->hot_count + plan->cold_count) * mock->sizes[T_RuntimeFunction]));
     if (plan->options.tables & MOCK_R2R_METHODDEFS) {
         r2r->methoddefs = r2r->begin + plan->methoddefs_at;
         r2r->methoddefs_size = (uint32_t)plan->methoddefs.size;

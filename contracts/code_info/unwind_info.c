@@ -36,10 +36,27 @@ void unwind_table_window(struct reader *reader, struct unwind_table *table)
             reader_try_lasting_view(reader, table->address, (size_t)table->count * table->entry_size, &unverified);
 }
 
+bool unwind_table_is_before_next(struct reader *reader, const struct unwind_table *table, uint32_t i)
+{
+    if (i + 1 >= table->count)
+        return true;
+    uint32_t begin = unwind_table_begin(reader, table, i), next = unwind_table_begin(reader, table, i + 1);
+    uint32_t end = has_field(reader, F_RuntimeFunction_EndAddress)
+                       ? unwind_table_field(reader, table, i, F_RuntimeFunction_EndAddress)
+                       : begin;
+    return reader_recover(reader, FAILURE(CDACQ_ERR_MEMORY)) || (begin < next && end <= next);
+}
+
 uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative)
 {
     uint32_t after = lower_bound(i, table->count, unwind_table_begin(reader, table, i) <= relative);
-    return after && !reader_failed(reader) ? after - 1 : UINT32_MAX;
+    if (!after || reader_failed(reader))
+        return UINT32_MAX;
+    for (uint32_t i = after > 1 ? after - 2 : 0; i <= after; i++)
+        if (!unwind_table_is_before_next(reader, table, i))
+            reader_fail(reader, CDACQ_ERR_CORRUPT, table->address + (uint64_t)i * table->entry_size,
+                        "the order of runtime functions");
+    return reader_failed(reader) ? UINT32_MAX : after - 1;
 }
 
 static uint32_t unwind_data_of(struct reader *reader, const struct unwind_table *table, uint32_t i)

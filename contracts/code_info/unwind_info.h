@@ -58,7 +58,16 @@ static inline uint32_t unwind_table_begin(struct reader *reader, const struct un
     return thumb ? begin & ~UINT32_C(1) : begin;
 }
 
-/* The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX if there is none. */
+/*
+ * Whether entry `i` ends before the next one begins. True of the last one, and if the memory of one is missing, as in
+ * small cores.
+ */
+bool unwind_table_is_before_next(struct reader *reader, const struct unwind_table *table, uint32_t i);
+
+/*
+ * The last entry whose begin is at or before `relative`, by binary search; UINT32_MAX if there is none, or if the
+ * entries around it are not in order or overlap: then the reader fails.
+ */
 uint32_t unwind_table_find(struct reader *reader, const struct unwind_table *table, uint32_t relative);
 
 /*

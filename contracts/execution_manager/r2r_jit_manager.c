@@ -193,6 +193,7 @@ static void each(const struct section_reader *section, block_part_visitor *visit
     const struct r2r_entries *entries = image ? r2r_image_entries(image, reader) : NULL;
     struct thunk_visit thunks = {image, visit, context, false};
     uint32_t start = UINT32_MAX, end = 0, next_start = 0; /* of the hot method, and after it */
+    bool is_after_last = true;
     if (!entries)
         return;
     for (uint32_t i = 0; i < image->functions.count && reader_step(reader, "ReadyToRun functions"); i++) {
@@ -205,11 +206,15 @@ static void each(const struct section_reader *section, block_part_visitor *visit
         }
         if (cold)
             start = start_of_cold(image, entries, reader, i);
+        bool is_before_next = unwind_table_is_before_next(reader, &image->functions, i);
+        bool is_in_order = is_after_last && is_before_next; /* if not, a look-up says so */
+        is_after_last = is_before_next;
         if (start == UINT32_MAX)
             continue;
         uint64_t begin = image->base + unwind_table_begin(reader, &image->functions, i);
-        if (!visit_thunks(&thunks, begin) || !visit(begin, begin + unwind_table_length(reader, &image->functions, i),
-                                                    cold ? PART_COLD : PART_HOT, start, context))
+        enum block_part_kind kind = !is_in_order ? PART_UNKNOWN : cold ? PART_COLD : PART_HOT;
+        if (!visit_thunks(&thunks, begin) ||
+            !visit(begin, begin + unwind_table_length(reader, &image->functions, i), kind, start, context))
             return;
     }
     visit_thunks(&thunks, UINT64_MAX);

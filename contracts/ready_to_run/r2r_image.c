@@ -176,6 +176,30 @@ static bool entry_function(const struct native_section *section, uint32_t offset
     return true;
 }
 
+/* The function with which a methoddef starts. False if the table lacks it, as it does generic methods. */
+static bool start_of_methoddef(const struct r2r_image *image, struct reader *reader, uint32_t rid, uint32_t *ret)
+{
+    struct r2r_section section;
+    struct native_array array;
+    uint32_t offset;
+    if (!rid || !r2r_image_section(image, reader, R2R_METHODDEF_ENTRYPOINTS, &section))
+        return false;
+    const struct native_section bytes = {NULL, section.size, image->base + section.rva, reader};
+    return native_array_open(bytes, &array) && native_array_at(&array, rid - 1, &offset) &&
+           entry_function(&array.section, offset, ret) && !reader_failed(reader);
+}
+
+bool r2r_image_contradicts(const struct r2r_image *image, struct reader *reader, uint32_t function, uint32_t rid)
+{
+    uint32_t start, entry;
+    uint16_t component;
+    if (!start_of_methoddef(image, reader, rid, &start) || start == function)
+        return false;
+    /* A second method with the same token, such as the async variant of one that returns a Task, is no contradiction. */
+    const struct r2r_entries *entries = r2r_image_entries(image, reader);
+    return entries && r2r_entry(entries, function, &entry, &component) == ENTRY_METHODDEF && entry != rid;
+}
+
 struct inverter {
     struct reader *reader;
     const struct r2r_image *image;
@@ -391,6 +415,21 @@ const struct r2r_entries *r2r_image_entries(const struct r2r_image *image, struc
     return reader_fail_again(reader, &entries->failure) ? NULL : entries;
 }
 
+/*
+ * Whether the header of the image has a table there, at least of that size: the runtime copied where it is when it
+ * loaded the image. True if the header lacks the table or cannot be read.
+ */
+static bool agrees_with_header(struct reader *reader, const struct r2r_image *image, enum r2r_section_type type,
+                               uint64_t address, uint64_t size)
+{
+    struct r2r_source source = {word_if_there, reader, reader->big_endian};
+    struct r2r_header header;
+    struct r2r_section section;
+    return !r2r_header_read(&source, image->header, &header) || header.sections.count > R2R_SECTION_MAX ||
+           !r2r_section_find(&source, &header.sections, type, &section) || !section.rva ||
+           (image->base + section.rva == address && size <= section.size);
+}
+
 static void read_thunks(struct reader *reader, struct r2r_image *image)
 {
     enum layout_field field = F_ReadyToRunInfo_DelayLoadMethodCallThunks;
@@ -411,6 +450,8 @@ static void read_hot_cold(struct reader *reader, struct r2r_image *image, uint64
     if (count / 2 > image->functions.count) /* a cold function has one pair */
         reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.NumHotColdMap");
     uint64_t address = read_field(reader, info, F_ReadyToRunInfo_HotColdMap);
+    if (!agrees_with_header(reader, image, R2R_HOT_COLD_MAP, address, (uint64_t)count * 4))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.HotColdMap");
     if (!reader_window(reader, address, (uint64_t)count * 4, "ReadyToRunInfo.HotColdMap", &image->hot_cold_window))
         return;
     image->hot_cold = (struct hot_cold_map){
@@ -441,6 +482,9 @@ static void read_functions(struct reader *reader, struct r2r_image *image, uint6
                         &last, sizeof last) &&
         last == UINT32_MAX)
         image->functions.count--;
+    uint64_t size = (uint64_t)image->functions.count * image->functions.entry_size;
+    if (!agrees_with_header(reader, image, R2R_RUNTIME_FUNCTIONS, address, size))
+        reader_fail(reader, CDACQ_ERR_CORRUPT, info, "ReadyToRunInfo.RuntimeFunctions");
     unwind_table_window(reader, &image->functions);
 }
 

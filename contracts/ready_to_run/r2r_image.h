@@ -89,6 +89,13 @@ bool r2r_image_section(const struct r2r_image *image, struct reader *reader, enu
 enum method_entry_kind r2r_entry(const struct r2r_entries *entries, uint32_t function, uint32_t *ret_entry,
                                  uint16_t *ret_component);
 
+/*
+ * Whether the tables give the code that starts at a function to another method of the image than its methoddef `rid`.
+ * The method's own entry is read first: all tables are read only if that leads elsewhere. False, and the reader may
+ * fail, if it is not known.
+ */
+bool r2r_image_contradicts(const struct r2r_image *image, struct reader *reader, uint32_t function, uint32_t rid);
+
 /* Whether a method starts at a function: by the tables or, without tables, by the runtime's map. */
 bool r2r_image_is_start(const struct r2r_image *image, const struct r2r_entries *entries, struct reader *reader,
                         uint32_t function);

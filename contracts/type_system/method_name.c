@@ -543,10 +543,39 @@ static bool lacks_something(const struct method_name *name)
     return name->error.status < 0 || name->doubt.status < 0;
 }
 
+/* Whether the runtime's map and the tables of the image, of which one has named the block, mean different methods. */
+static bool is_contradicted(const struct method_namer *namer, const struct code_block *block)
+{
+    struct reader *reader = namer->cache->reader;
+    const struct r2r_image *image = block->image;
+    struct method_desc method;
+    bool differs = false;
+    if (!image || !block->method_desc || !namer->runtime_types)
+        return false;
+    reader_begin(reader, FUEL_NAME);
+    if (method_desc_read(reader, block->method_desc, &method)) {
+        uint32_t rid = metadata_rid(method.token);
+        uint64_t function = r2r_image_function_at(image, block->runtime_functions);
+        if (block->entry_kind == ENTRY_METHODDEF)
+            differs = method.module != image->module || rid != block->entry;
+        else if (method.module == image->module && function < image->functions.count)
+            differs = r2r_image_contradicts(image, reader, (uint32_t)function, rid);
+    }
+    return differs && !reader_failed(reader);
+}
+
 void method_name_form(const struct method_namer *namer, const struct code_block *block, struct method_name *ret)
 {
     struct reader *reader = namer->cache->reader;
     form_name(namer, block, ret);
+    if (ret->error.status >= 0 && is_contradicted(namer, block)) {
+        text_deinit(&ret->text);
+        *ret = (struct method_name){.unverified = ret->unverified};
+        error_set(&ret->error, CDACQ_ERR_CORRUPT, block->start,
+                  "the method at 0x%" PRIx64 ": the runtime's map of entry points has another one than the image",
+                  block->start);
+        return;
+    }
     if (!lacks_something(ret) || !block->image || !block->method_desc || block->entry_kind == ENTRY_METHODDEF)
         return;
     /* The MethodDesc, or what it leads to, is missing: try the image's tables. */

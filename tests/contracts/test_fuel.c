@@ -41,9 +41,9 @@ static const struct {
 } bounds[QUESTION_COUNT] = {
     [CODE_BLOCK] = BOUND(cdacq_session_code_block_at, 100000, 2000),
     [METHOD_REGION] = BOUND(cdacq_block_get_method_region_info, 100000, 10),
-    [UNWIND_INFO] = BOUND(cdacq_block_get_unwind_info, 100000, 10),
-    [FUNCLET_START] = BOUND(cdacq_block_get_funclet_start_address, 100000, 10),
-    [IS_FUNCLET] = BOUND(cdacq_block_is_funclet, 100000, 10),
+    [UNWIND_INFO] = BOUND(cdacq_block_get_unwind_info, 100000, 20),
+    [FUNCLET_START] = BOUND(cdacq_block_get_funclet_start_address, 100000, 20),
+    [IS_FUNCLET] = BOUND(cdacq_block_is_funclet, 100000, 20),
     [IS_FILTER_FUNCLET] = BOUND(cdacq_block_is_filter_funclet, 100000, 100),
     [DEBUG_INFO] = BOUND(cdacq_block_get_debug_info, 100000, 40),
     [GC_INFO] = BOUND(cdacq_block_get_gc_info, 100000, 10),
@@ -249,23 +249,25 @@ START_TEST(nothing_to_walk_back_to)
 }
 END_TEST
 
+enum { PIECES = 40000, PIECE = 4 };
+
 /* A method in 40,000 pieces, each a fragment of the one before it. */
 static uint64_t method_of_fragments(struct mock *mock, struct mock_heap *heap)
 {
-    enum { COUNT = 40000, SIZE = 40 };
+    enum { SIZE = PIECES * PIECE };
     uint64_t start = mock_method(heap, &(struct mock_method){.size = SIZE, .method_desc = 0x1000});
     uint64_t entry_size = mock_size_of(mock, "RuntimeFunction");
-    uint64_t header = mock_new(mock, "RealCodeHeader", COUNT * entry_size), unwind = heap->end - 64;
+    uint64_t header = mock_new(mock, "RealCodeHeader", PIECES * entry_size), unwind = heap->end - 64;
     uint64_t infos = header + mock_offset_of(mock, "RealCodeHeader.UnwindInfos");
     bool arm = mock_map_levels(mock) == 2; /* the header is that of arm, with 64 bits that of arm64 */
-    mock_write_uint(mock, unwind, 4, (arm ? 1u << 22 | 1u << 28 | SIZE / 2 : 1u << 27 | SIZE / 4) | 1u << 21);
+    mock_write_uint(mock, unwind, 4, (arm ? 1u << 22 | 1u << 28 | PIECE / 2 : 1u << 27 | PIECE / 4) | 1u << 21);
     mock_write_uint(mock, unwind + 4, 1, 0xe5);
-    for (uint64_t i = 0; i < COUNT; i++) {
-        mock_set(mock, infos + i * entry_size, "RuntimeFunction.BeginAddress", start - heap->begin);
+    for (uint64_t i = 0; i < PIECES; i++) {
+        mock_set(mock, infos + i * entry_size, "RuntimeFunction.BeginAddress", start - heap->begin + i * PIECE);
         mock_set(mock, infos + i * entry_size, "RuntimeFunction.UnwindData", unwind - heap->begin);
     }
     mock_set(mock, header, "RealCodeHeader.MethodDesc", 0x1000);
-    mock_set(mock, header, "RealCodeHeader.NumUnwindInfos", COUNT);
+    mock_set(mock, header, "RealCodeHeader.NumUnwindInfos", PIECES);
     mock_write_pointer(mock, start - (arm ? 4 : 8), header);
     return start;
 }
@@ -274,11 +276,12 @@ START_TEST(endless_fragments)
 {
     struct mock *mock = mock_create(
         &(struct mock_options){.pointer_size = _i & 1 ? 8 : 4, .big_endian = _i & 2, .unwind = MOCK_UNWIND_HEADER});
-    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x4000});
+    struct mock_heap *heap = mock_heap_create(mock, &(struct mock_heap_options){.size = 0x40000});
     uint64_t start = method_of_fragments(mock, heap);
     struct hostile hostile = open_hostile(mock);
     struct cdacq_block block;
-    ck_assert_int_eq(cdacq_session_code_block_at(hostile.session, start + 8, &block, NULL), CDACQ_OK);
+    ck_assert_int_eq(cdacq_session_code_block_at(hostile.session, start + PIECE * (PIECES - 1), &block, NULL),
+                     CDACQ_OK);
     check(hostile.session, UNWIND_INFO, 0, &block, CDACQ_ERR_FUEL);
     check(hostile.session, FUNCLET_START, 0, &block, CDACQ_ERR_FUEL);
     check(hostile.session, IS_FUNCLET, 0, &block, CDACQ_ERR_FUEL);

@@ -631,6 +631,45 @@ START_TEST(arguments_in_the_image)
 }
 END_TEST
 
+/*
+ * The runtime's map has a MethodDesc of one method for the code of another: neither is named, whether the tables of the
+ * image have been read before or not.
+ */
+START_TEST(the_map_and_the_image_contradict_each_other)
+{
+    static const char why[] = "the method at 0x";
+    const uint64_t length = 32;
+    for (int other_first = 0; other_first < 2; other_first++) {
+        struct process process = make_process(_i);
+        struct mock *mock = process.mock;
+        size_t size;
+        uint8_t *metadata = write_metadata(&size);
+        struct mock_r2r *r2r = mock_r2r_create(
+            mock,
+            &(struct mock_r2r_options){.tables = MOCK_R2R_METHODDEFS, .metadata = metadata, .metadata_size = size});
+        uint64_t plain = mock_method_descs(mock, mock_method_table(mock, r2r->module, INNER), PLAIN, 1, NULL);
+        mock_r2r_method(r2r, &(struct mock_r2r_method){&length, 1, .rid = TAKE, .method_desc = plain});
+        mock_r2r_method(r2r, &(struct mock_r2r_method){&length, 1, .rid = PLAIN, .method_desc = plain});
+        mock_r2r_finish(r2r);
+        struct cdacq_target *target = open_process(&process, CDACQ_NAMES_CSHARP);
+        struct cdacq_session *session = mock_session(target);
+        for (int i = 0; i < 4; i++) {
+            bool is_own = (i + other_first) % 2;
+            struct cdacq_method method = {.size = sizeof method};
+            enum cdacq_status status = cdacq_session_method_at(session, mock_r2r_start(r2r, is_own), &method, NULL);
+            ck_assert_int_eq(status, CDACQ_OK);
+            ck_assert_pstr_eq(method.name, is_own ? "Ns.Outer<T>.In+ner.Plain(T)" : NULL);
+            ck_assert_uint_eq(method.token, is_own ? METADATA_METHOD_DEF << 24 | PLAIN : 0);
+            ck_assert(is_own ? !method.error : !strncmp(method.error, why, strlen(why)));
+        }
+        cdacq_session_destroy(session);
+        cdacq_target_close(target);
+        free(metadata);
+        mock_destroy(mock);
+    }
+}
+END_TEST
+
 /* A name that does without what cannot be read leaves no failure behind: more is read with the same reader. */
 START_TEST(names_leave_no_failure)
 {
@@ -857,6 +896,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, the_layer_above_finds_the_files, 0, ARCH_COUNT);
     tcase_add_loop_test(t, images_without_metadata, 0, ARCH_COUNT);
     tcase_add_loop_test(t, arguments_in_the_image, 0, ARCH_COUNT);
+    tcase_add_loop_test(t, the_map_and_the_image_contradict_each_other, 0, ARCH_COUNT);
     tcase_add_loop_test(t, names_leave_no_failure, 0, ARCH_COUNT);
     tcase_add_loop_test(t, names_that_are_too_long, 0, ARCH_COUNT);
     tcase_add_loop_test(t, tiers, 0, ARCH_COUNT);

@@ -145,6 +145,44 @@ class Contradictions(unittest.TestCase):
                 self.assertGreaterEqual(len(changed), 2)
                 self.assertEqual({(answer["status"], answer["method"]) for answer in changed}, {("error", None)})
 
+    def test_runtime_functions(self):
+        """The functions of a ReadyToRun image are in order and do not overlap, and are those that its header has: what
+        an address between others is of cannot be known, one by one or with many."""
+        path = FIXTURES / "hello-net10-x64" / "core"
+        runtime = Runtime(path, TOOL)
+        number, table_of = (runtime.field("ReadyToRunInfo", name) for name in ("NumRuntimeFunctions", "RuntimeFunctions"))
+        info = min(runtime.infos(), key=lambda at: runtime.u32(at + number))
+        count, table = runtime.u32(info + number), runtime.u64(info + table_of)
+        functions = [struct.unpack("<III", runtime.read(table + 12 * i, 12)) for i in range(count)]
+        section = next(s for s in runtime.sections if (module := runtime.at(s, "RangeSection", "R2RModule")) and
+                       runtime.at(module, "Module", "ReadyToRunInfo") == info)
+        base = runtime.at(section, "RangeSection", "RangeBegin")
+        i = count // 2
+        (begin, end, unwind), following = functions[i:i + 2]
+        near = [f"{base + at:x}" for row in functions[i - 2:i + 4] for at in (row[0], (row[0] + row[1]) // 2)]
+        every = [f"{base + row[0]:x}" for row in functions]
+        whole = {ip: answer["method"] for ip, answer in zip(near + every, rows("ip2method", "--json", path, *near, *every), strict=True)}
+        self.assertNotIn(None, whole.values())
+        place = table + 12 * i
+        forged = {"exchanged": (place, struct.pack("<6I", *following, begin, end, unwind)),
+                  "twice": (place + 12, struct.pack("<3I", begin, end, unwind)),
+                  "too early": (place, struct.pack("<I", functions[i - 1][0] + 1)),
+                  "first": (place, struct.pack("<I", 0)),
+                  "too late": (place, struct.pack("<I", 0x7FFFFFFF)),
+                  "too long": (place + 4, struct.pack("<I", functions[i + 2][1])),
+                  "reversed": (table, b"".join(struct.pack("<3I", *row) for row in reversed(functions))),
+                  "another table": (info + table_of, struct.pack("<Q", table + 12)),
+                  "more": (info + number, struct.pack("<I", count + 2))}
+        for what, change in forged.items():
+            core = self.forge(runtime, change)
+            for ips in ([near[4]], near, every + near):
+                with self.subTest(what=what, addresses=len(ips)):
+                    code, out, said = ask("ip2method", "--json", core, *ips)
+                    answers = [json.loads(line) for line in out.splitlines()]
+                    self.assertEqual((code, len(answers)), (1, len(ips)), said)
+                    for ip, answer in zip(ips, answers):
+                        self.assertIn(answer["method"], (whole[ip], None))
+
 
 if __name__ == "__main__":
     unittest.main()
