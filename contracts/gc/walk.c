@@ -44,19 +44,23 @@ struct walker {
     struct type_sizes types;
     struct type_size recent[RECENT_TYPES];
     struct heap_block block;
-    uint64_t walked; /* bytes of objects since pages were unmapped */
+    uint64_t walked, objects; /* bytes and objects since pages were unmapped */
     bool stopped;
 };
 
-static void count_walked(struct walker *walker, uint64_t size)
+/* An object is a step of work, besides the bytes that are read: small ones take longer. False: no work is left. */
+static bool count_walked(struct walker *walker, uint64_t size)
 {
     struct target *target = walker->reader->target;
     walker->walked += size;
+    walker->objects++;
     if (LIKELY(walker->walked < BYTES_PER_RELEASE))
-        return;
-    walker->walked = 0;
+        return true;
+    bool is_left = work_take_steps(&target->work, walker->objects);
+    walker->walked = walker->objects = 0;
     if (target->kind == CDACQ_TARGET_CORE)
         core_release_pages(target);
+    return is_left || reader_fail(walker->reader, CDACQ_ERR_FUEL, 0, "objects of the heap");
 }
 
 uint64_t gc_free_method_table(struct reader *reader)
@@ -200,7 +204,8 @@ static bool walk_segment(struct walker *walker, const struct gc_segment *segment
             damaged(walker, segment, at, "size", object.size);
             return true;
         }
-        count_walked(walker, object.size);
+        if (!count_walked(walker, object.size))
+            return false;
         if (UNLIKELY(!walker->visitor->object(walker->visitor->context, segment, &object))) {
             walker->stopped = true;
             return false;

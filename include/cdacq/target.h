@@ -602,7 +602,7 @@ struct cdacq_complete_core {
  * `visit`, if it is not NULL, is called for each file that still lacks bytes or is unverified, after the core was
  * written; a result other than 0 ends the visit with CDACQ_STOPPED. `ret` may be NULL. The file has mode 0600 and
  * appears when it is complete. Fails with ARGUMENT if the target is no core, with FORMAT if its notes are missing, with
- * NOMEM or IO.
+ * NOMEM, with IO, or with FUEL if what would be written exceeds cdacq_options.work_max.
  */
 CDACQ_API enum cdacq_status
 cdacq_target_write_complete_core(struct cdacq_target *target, const char *path, unsigned flags,

@@ -3,6 +3,7 @@
  * Readers that take nothing from files, such as the debugger services, then find what they need in it.
  */
 #include <elf.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "src/api/core_output.h"
@@ -18,6 +19,7 @@ enum {
     HEADERS_MAX = 9999, /* some readers refuse a core with more program headers, PT_NOTE among them */
     NOTES_MAX = 1024,   /* PT_NOTEs; a core has one */
     TIMES_MAX = 8,      /* a file is filled in, as a whole: assemblies are mapped flat and as images */
+    COPIES = 2,         /* of each byte that is written: one of them is the kernel's */
 };
 
 #define FILLED_MAX (UINT64_C(16) << 30) /* bytes of all files together */
@@ -282,6 +284,20 @@ static void join_headers(struct completion *work)
     work->headers.count = kept;
 }
 
+/* PT_LOADs may share the bytes of a small file: what is written is work, too. */
+static enum cdacq_status take_writing(struct completion *work, struct cdacq_error *err)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < work->headers.count; i++)
+        size = add_saturated(size, work->headers.items[i].filesz);
+    uint64_t steps = size / WORK_BYTES_OF_A_STEP * COPIES;
+    if (steps > work_left(&work->core->work))
+        return error_set(err, CDACQ_ERR_FUEL, 0,
+                         "the new core would have %" PRIu64 " bytes, more than the bound on work allows", size);
+    work_add_steps(&work->core->work, steps);
+    return CDACQ_OK;
+}
+
 /* ---- Writing --------------------------------------------------------------------------------------------------- */
 
 /* Bytes for the writer, which asks in the order of addresses. What can no longer be read is zero. */
@@ -392,8 +408,10 @@ enum cdacq_status cdacq_target_write_complete_core(struct cdacq_target *handle, 
     uint64_t size = 0;
     if (status >= 0) {
         join_headers(work);
-        status = write_core(work, path, &size, err);
+        status = take_writing(work, err);
     }
+    if (status >= 0)
+        status = write_core(work, path, &size, err);
     if (status >= 0 && ret)
         sized_copy(ret,
                    &(struct cdacq_complete_core){.file_size = size,

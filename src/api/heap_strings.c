@@ -8,7 +8,10 @@
 #include "target/target.h"
 #include "util/hash_table.h"
 
-enum { PIECE = 16 * 1024 }; /* bytes that are hashed at a time; a multiple of 8 */
+enum {
+    PIECE = 16 * 1024,     /* bytes that are hashed at a time; a multiple of 8 */
+    STEPS_OF_A_STRING = 8, /* of work: it is read, hashed and looked up */
+};
 
 struct string_visit {
     struct target *target;
@@ -76,6 +79,7 @@ static int visit_object(const struct cdacq_heap_object *object, void *context)
     struct cdacq_heap_string string = {.address = object->address, .byte_size = object->byte_size};
     if (object->method_table != work->method_table)
         return 0;
+    work_add_steps(&work->target->work, STEPS_OF_A_STRING + object->byte_size / WORK_BYTES_OF_A_STEP);
     const uint8_t *length = get(work, object->address + work->length_offset, 4);
     string.length = length ? load_u32(length, work->big_endian) : UINT32_MAX;
     if (string.length > STRING_LENGTH_MAX || work->first_offset + 2 * (uint64_t)string.length > object->byte_size) {

@@ -14,12 +14,18 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 
 import lab
 import stack_run
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "hostile"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "support"))
+
+import generators  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
@@ -264,6 +270,23 @@ def take(target, kind):
     return target.createdump(kind)
 
 
+def compare_bounds(tally, work, core, heap):
+    """Small objects, and what is kept or written of them, are work: a core can have more of them than bytes."""
+    tables = {heap.names[table]: int(table, 16) for table in heap.types}
+    text = struct.pack("<QI", tables["System.String"], 9) + "characters"[:9].encode("utf-16-le") + b"\0\0"
+    blocks = {"objects": struct.pack("<3Q", tables["System.Object"], 0, 0), "strings": text.ljust(40, b"\0")}
+    asked = {"objects": ([], ["--why=System.Object"], ["--retained"], ["--export", os.path.join(work, "export")]), "strings": (["--strings"],)}
+    for what, block in blocks.items():
+        block *= (1 << 20) // len(block) // 8 * 8
+        core = generators.heap_shares_bytes(work, core, TOOL, block, len(block) << 10)
+        commands = [["heap", *options, "--work-max=20M"] for options in asked[what]]
+        for command in [*commands, ["complete", "-o", os.path.join(work, "complete"), "--work-max=20M"]]:
+            done = subprocess.run([TOOL, command[0], core, *command[1:]], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+            good = done.returncode == 2 and re.search("bound on work|--memory-max", done.stderr)
+            tally.expect(good, f"{what} that share bytes, {command[:2]}: exit {done.returncode}, {done.stderr[-200:]}")
+            tally.said["bounds"] += 1
+
+
 def test_collector(work, runtime, services, name, settings):
     """Whether all is right of one process: running, and in all cores of one moment."""
     tally = Tally()
@@ -281,6 +304,8 @@ def test_collector(work, runtime, services, name, settings):
                 continue
             heap = Heap(core)
             compare_sound(tally, kind, heap, counts)
+            if kind == "heap" and name == "workstation" and lab.is_newest(runtime):
+                compare_bounds(tally, target.work, core, heap)
             if kind in ("full", "heap"):
                 judge(tally, services, kind, core, directory, heap)
             compare_memory(tally, kind, heap)

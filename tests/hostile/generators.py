@@ -386,6 +386,19 @@ def sparse_core(folder, context):
     return path
 
 
+def heap_shares_bytes(folder, source, tool, block, size):
+    """A core of a real process whose large objects are `block`, again and again: more objects than it has bytes. Its
+    runtime has regions and a workstation GC."""
+    core = Runtime(source, tool)
+    generations = int(core.descriptor["globals"]["GCHeapGenerationTable"]["value"], 16)
+    large = generations + 3 * core.descriptor["types"]["Generation"]["!"]["size"]
+    segment = core.at(large, "Generation", "StartSegment")
+    core.alias(AREA, size, block)
+    for field, value in dict(Mem=AREA, Allocated=AREA + size, Committed=AREA + size, Reserved=AREA + size, Used=AREA + size, Next=0).items():
+        core.poke(segment + core.field("HeapSegment", field), struct.pack("<Q", value))
+    return core.save(os.path.join(folder, "heap_shares_bytes"))
+
+
 def perf_map_collides(folder, _):
     """Addresses that a multiplication by the golden ratio puts into one slot."""
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)

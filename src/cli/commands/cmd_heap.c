@@ -22,6 +22,7 @@
 #include "src/cli/commands/heap_why.h"
 #include "src/cli/commands/name_pattern.h"
 #include "util/base.h"
+#include "util/file_root.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
 
@@ -34,6 +35,10 @@ enum {
 };
 
 enum chosen_generation { ANY_GENERATION }; /* else an enum cdacq_generation, and 1 */
+
+/* Bytes of the graph of a core's heap that are kept in memory. */
+#define GRAPH_OF_A_CORE_LEAST (UINT64_C(256) << 20)
+#define GRAPH_OF_A_CORE_MAX   (UINT64_C(2) << 30)
 
 struct heap_options {
     struct common_options common;
@@ -471,12 +476,24 @@ static int run_export(const struct heap_options *options)
     return target_run(&with_file.common, &(const struct target_use){.run = show_heap, .flags = CDACQ_OPEN_STOP});
 }
 
+/* A graph may be larger than the core, whose segments can share bytes: what is kept in memory is bounded by its size. */
+static void set_bound_by_size(const char *core)
+{
+    struct stat st;
+    CLEANUP_CLOSE int fd = file_open_regular(core, &st);
+    uint64_t size = fd >= 0 ? (uint64_t)st.st_blocks * 512 : UINT64_MAX;
+    if (size < GRAPH_OF_A_CORE_MAX / 2)
+        spill_set_bound(MAX(2 * size, GRAPH_OF_A_CORE_LEAST));
+}
+
 static int run(const void *given)
 {
     const struct heap_options *options = given;
     uint64_t memory_max = options->common.open.memory_max;
     if (memory_max != CDACQ_BOUND_BY_SIZE)
         spill_set_bound(memory_max ? memory_max : UINT64_MAX);
+    else
+        set_bound_by_size(options->common.targets.items[0]);
     const struct heap_growth_options growth = {
         .common = &options->common, .types = &options->types, .generation = (int)options->generation - 1};
     if (options->exports)
