@@ -321,8 +321,9 @@ class Files(unittest.TestCase):
 
     def test_memory_has_one_reader(self):
         out = self.folder / "out"
-        for command in (["snapshot", PLAIN, METHOD], ["jitdump", PLAIN], ["elf", PLAIN, "--code"]):
-            run(*command, "-o", out)
+        for command in (["snapshot", PLAIN, METHOD], ["jitdump", PLAIN], ["elf", PLAIN, "--code"], ["report", CRASH],
+                        ["stack", "--variables", CRASH], ["complete", CRASH]):
+            run(*command, "-o", out, statuses=(0, 1))
             self.assertEqual(mode_of(out), 0o600, command)
             out.unlink()
         run("symfs", PLAIN, out)

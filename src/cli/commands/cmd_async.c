@@ -204,7 +204,7 @@ static int show_async(const void *given, const struct opened_target *opened)
     struct work *work = allocate(sizeof *work);
     *work = (struct work){.options = given};
     int code = EXIT_FAILED;
-    if (!output_open(&work->out, work->options->common.output)) {
+    if (!output_open_private(&work->out, work->options->common.output)) { /* texts of exceptions */
         free(work);
         return EXIT_FAILED;
     }

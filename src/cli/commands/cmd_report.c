@@ -2,6 +2,8 @@
  * cmd_report.c: why a process died, hangs or is slow: what it is, the signal, the thread that died, its exception in
  * the words of the runtime, and all stacks.
  */
+#include <stdio.h>
+
 #include "src/cli/base/commands.h"
 #include "src/cli/base/console.h"
 #include "src/cli/base/memory.h"
@@ -65,11 +67,25 @@ static int add_deadlock(const struct cdacq_deadlock *deadlock, void *context)
     return 0;
 }
 
+/* Who holds a lock that is not known may wait for the thread: a deadlock that is not found. */
+static int note_unknown_lock(const struct cdacq_wait *wait, void *context)
+{
+    struct report *report = context;
+    if (wait->kind != CDACQ_WAIT_ENTER || wait->object || wait->blocker_tid || wait->blocker_id || wait->readers)
+        return 0;
+    snprintf(report->waits_error.message, sizeof report->waits_error.message,
+             "which lock TID %d waits for is not known", wait->tid);
+    report->waits_problem = report->waits_error.message;
+    return 1;
+}
+
 /* Runtimes whose locks this build cannot read have a report without. */
 static void find_waits(struct report *report)
 {
     if (!report->graph || cdacq_wait_graph_complete(report->graph, &report->waits_error) < 0)
         report->waits_problem = report->waits_error.message;
+    else
+        (void)cdacq_wait_graph_visit_waits(report->graph, note_unknown_lock, report, NULL);
     (void)cdacq_wait_graph_visit_deadlocks(report->graph, add_deadlock, report, NULL);
     report_list_deadlocked(report);
     (void)cdacq_wait_graph_get_thread_pool(report->graph, &report->pool, NULL);
@@ -254,7 +270,7 @@ static bool any_hangs(const struct report *report)
 static int write_report(const struct report_options *options, const struct opened_target *opened, struct report *report)
 {
     struct output out;
-    if (!output_open(&out, options->common.output))
+    if (!output_open_private(&out, options->common.output)) /* texts of exceptions */
         return EXIT_FAILED;
     answers_init(&report->answers, &out, options->common.json);
     report->answers.tells_runtime = opened->tells_runtime;

@@ -189,7 +189,7 @@ static int list_stacks(const void *given, const struct opened_target *opened)
     const struct stack_options *options = given;
     struct work work = {.options = options, .opened = opened};
     struct cdacq_error error;
-    if (!output_open(&work.out, options->common.output))
+    if (!(options->variables ? output_open_private : output_open)(&work.out, options->common.output))
         return EXIT_FAILED;
     answers_init(&work.answers, &work.out, options->common.json);
     work.answers.tells_runtime = opened->tells_runtime;

@@ -152,7 +152,7 @@ int stress_log_show(const void *given, const struct opened_target *opened)
         message("%s", error.message);
         return EXIT_FAILED;
     }
-    if (!output_open(&work.out, options->output))
+    if (!output_open_private(&work.out, options->output))
         return EXIT_FAILED;
     (work.json ? write_log_json : write_log_text)(&work);
     enum cdacq_status status = cdacq_session_visit_stress_log(opened->session, write_message, &work, &error);
