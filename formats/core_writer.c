@@ -13,6 +13,7 @@ enum {
     PRPSINFO_ARGS = 80,
     SIGINFO_SIZE = 128,
     PAC_MASK_SIZE = 16,
+    AUXV_WORDS = 4, /* two entries */
 };
 
 /* A file being written. The first failure is kept, and later writes do nothing. */
@@ -160,6 +161,8 @@ static void plan_notes(const struct core_writer_image *image, struct plan *plan)
     plan->note_size = NOTE_HEADER + align_up(plan->mapping_size, 4);
     if (image->pid)
         plan->note_size += NOTE_HEADER + prpsinfo_size(image);
+    if (image->vdso)
+        plan->note_size += NOTE_HEADER + AUXV_WORDS * word;
     plan->note_size += image->marked ? NOTE_HEADER : 0;
     plan->note_size += text_note_size(long_arguments(image)) + text_note_size(image->program);
     for (size_t i = 0; i < image->pdb_count; i++)
@@ -219,6 +222,9 @@ static enum cdacq_status check(const struct core_writer_image *image, const stru
         if (status < 0)
             return status;
     }
+    if (image->vdso > top)
+        return error_set(err, CDACQ_ERR_ARGUMENT, image->vdso, "core file: the vDSO at %#llx does not fit NT_AUXV",
+                         (unsigned long long)image->vdso);
     if (plan->header_count > UINT32_MAX || plan->mapping_size > UINT32_MAX || plan->end >= top)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "core file: %zu segments and %zu mappings are too much for it",
                          image->segment_count, image->mapping_count);
@@ -325,6 +331,15 @@ static void put_prpsinfo(struct sink *sink, const struct core_writer_image *imag
     put_bytes(sink, name, sizeof name);
 }
 
+/* The part of the auxiliary vector that is known. */
+static void put_auxv(struct sink *sink, const struct core_writer_image *image)
+{
+    const uint64_t words[AUXV_WORDS] = {AT_SYSINFO_EHDR, image->vdso, AT_NULL, 0};
+    put_note_header(sink, NT_AUXV, AUXV_WORDS * (image->wide ? sizeof(uint64_t) : sizeof(uint32_t)));
+    for (size_t i = 0; i < AUXV_WORDS; i++)
+        put_word(sink, words[i]);
+}
+
 static void put_own_note(struct sink *sink, enum core_writer_note type, const void *bytes, size_t size)
 {
     char name[8] = CORE_WRITER_NOTE;
@@ -403,6 +418,8 @@ static void put_notes(struct sink *sink, const struct core_writer_image *image, 
         return;
     if (image->pid)
         put_prpsinfo(sink, image);
+    if (image->vdso)
+        put_auxv(sink, image);
     if (image->marked)
         put_own_note(sink, CORE_WRITER_MARK, NULL, 0);
     put_text_note(sink, CORE_WRITER_ARGUMENTS, long_arguments(image));

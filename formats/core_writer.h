@@ -7,8 +7,8 @@
  * written in the caller's order; ELF requires ascending addresses and no overlap.
  *
  * Threads: no state.
- * Source: ELF gABI chapters 4 and 5; core(5); Linux fs/binfmt_elf.c for NT_FILE, NT_PRPSINFO, NT_PRSTATUS and
- * PN_XNUM.
+ * Source: ELF gABI chapters 4 and 5; core(5); Linux fs/binfmt_elf.c for NT_AUXV, NT_FILE, NT_PRPSINFO,
+ * NT_PRSTATUS and PN_XNUM.
  */
 #ifndef CDACQ_FORMATS_CORE_WRITER_H
 #define CDACQ_FORMATS_CORE_WRITER_H
@@ -94,6 +94,7 @@ struct core_writer_image {
     const char *name;      /* of the process, for NT_PRPSINFO; may be NULL */
     const char *arguments; /* likewise, its command line; cut after 79 bytes, and whole in a note of its own */
     const char *program;   /* its path; NULL: no CORE_WRITER_PROGRAM is written */
+    uint64_t vdso;         /* its address, for NT_AUXV, without which ClrMD opens no core; 0: none is written */
     unsigned page_size;    /* the unit of NT_FILE's offsets; 0: CORE_WRITER_PAGE if all offsets allow it, otherwise 1 */
     const struct core_writer_mapping *mappings; /* NT_FILE is written even if there are none */
     size_t mapping_count;

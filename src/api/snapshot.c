@@ -262,6 +262,7 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .name = process && process->name[0] ? process->name : NULL,
         .arguments = texts.arguments,
         .program = texts.program,
+        .vdso = wide || target->vdso <= UINT32_MAX ? target->vdso : 0,
         .mappings = mappings,
         .mapping_count = mapping_count,
         .threads = threads,

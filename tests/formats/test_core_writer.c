@@ -387,6 +387,7 @@ START_TEST(readelf_agrees)
     struct core_writer_image image = usual_image(_i);
     struct scratch scratch = scratch_open();
     char path[64];
+    image.vdso = 0x7ff000;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), scratch.fd);
     write_image(&scratch, &image);
     if (run("readelf", "--version", output, sizeof output)) {
@@ -396,9 +397,11 @@ START_TEST(readelf_agrees)
         ck_assert_ptr_nonnull(strstr(output, "CORE (Core file)"));
         ck_assert_ptr_nonnull(strstr(output, "NT_PRPSINFO"));
         ck_assert_ptr_nonnull(strstr(output, "NT_FILE"));
+        ck_assert_ptr_nonnull(strstr(output, "NT_AUXV"));
     }
     if (run("eu-readelf", "--version", output, sizeof output)) {
         ck_assert_uint_gt(run("eu-readelf -n", path, output, sizeof output), 0);
+        ck_assert_ptr_nonnull(strstr(output, "SYSINFO_EHDR: 0x7ff000"));
         ck_assert_ptr_nonnull(strstr(output, "2 files:"));
         ck_assert_ptr_nonnull(strstr(output, "/mock/second one.dll"));
         ck_assert_ptr_nonnull(strstr(output, "00010000-00020000 00003000"));

@@ -27,9 +27,11 @@ static inline uint64_t type_sum_key(const struct type_sum *type)
 
 DEFINE_HASH_TABLE(type_sum_table, struct type_sum, uint64_t, type_sum_key, hash_u64, equal_u64);
 
+enum { TYPE_SUMS_RECENT_BITS = 10 };
+
 struct type_sums {
     struct type_sum_table table;
-    struct type_sum *recent; /* the type of the last object */
+    uint32_t recent[1 << TYPE_SUMS_RECENT_BITS]; /* slots of the table: most objects are of few types */
 };
 
 static inline void object_sum_add(struct object_sum *sum, struct object_sum more)
@@ -41,12 +43,18 @@ static inline void object_sum_add(struct object_sum *sum, struct object_sum more
 /* False: out of memory. */
 static inline bool type_sums_add(struct type_sums *types, const struct cdacq_heap_object *object)
 {
-    const struct type_sum type = {.method_table = object->method_table, .is_free = object->is_free};
-    if (UNLIKELY(!types->recent || types->recent->method_table != object->method_table))
-        types->recent = type_sum_table_insert(&types->table, type, NULL);
-    if (types->recent)
-        object_sum_add(&types->recent->sum, (struct object_sum){1, object->byte_size});
-    return types->recent;
+    struct type_sum_table *table = &types->table;
+    uint64_t method_table = object->method_table;
+    uint32_t *slot = &types->recent[method_table * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TYPE_SUMS_RECENT_BITS)];
+    if (UNLIKELY(*slot >= table->capacity || table->slots[*slot].method_table != method_table)) {
+        const struct type_sum type = {.method_table = method_table, .is_free = object->is_free};
+        const struct type_sum *kept = type_sum_table_insert(table, type, NULL);
+        if (!kept)
+            return false;
+        *slot = (uint32_t)(kept - table->slots);
+    }
+    object_sum_add(&table->slots[*slot].sum, (struct object_sum){1, object->byte_size});
+    return true;
 }
 
 /* The name in text, and in JSON all of it as members. */
@@ -56,7 +64,6 @@ void type_sum_write_members(struct json_writer *w, const struct type_sum *type);
 static inline void type_sums_deinit(struct type_sums *types)
 {
     type_sum_table_deinit(&types->table);
-    types->recent = NULL;
 }
 
 #endif
