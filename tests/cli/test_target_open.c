@@ -4,6 +4,7 @@
 #include "src/cli/base/target.c"
 #include "src/cli/base/console.c"
 #include "src/cli/base/memory.c"
+#include "src/cli/base/spill.c"
 #include "src/cli/base/output.c"
 #include "src/cli/base/runtimes.c"
 #include "src/cli/base/target_name.c"

@@ -5,9 +5,11 @@
 #define CDACQ_CLI_BASE_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-_Noreturn void out_of_memory(void);
-void *allocate(size_t size); /* zeroed */
+_Noreturn void out_of_memory(void);  /* also where spill_resize() has failed: it says why */
+void *allocate(size_t size);         /* zeroed */
+void *allocate_large(uint64_t size); /* likewise, by spill_resize() */
 void *reallocate(void *data, size_t size);
 
 #endif

@@ -6,9 +6,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "src/cli/base/console.h"
-#include "src/cli/base/exit_code.h"
-#include "src/cli/base/watchdog.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -52,21 +49,6 @@ static uint64_t find_bound(void)
 const char *spill_failure(void)
 {
     return spill.failure[0] ? spill.failure : "out of memory";
-}
-
-void spill_fail(void)
-{
-    watchdog_remove_now();
-    message("%s", spill_failure());
-    _exit(EXIT_FAILED);
-}
-
-void *spill_allocate(uint64_t size)
-{
-    void *items = spill_resize(NULL, 0, size);
-    if (!items)
-        spill_fail();
-    return items;
 }
 
 static uint64_t sum_sizes(bool in_files)

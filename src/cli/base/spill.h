@@ -21,12 +21,6 @@ void spill_free(void *items);
 /* One line: why spill_resize() failed; "out of memory" if it did not. */
 const char *spill_failure(void);
 
-/* Prints that, and ends the tool. */
-_Noreturn void spill_fail(void);
-
-/* `size` bytes that are zero, or the end of the tool. */
-void *spill_allocate(uint64_t size);
-
 /* How many bytes of arrays are in files. */
 uint64_t spill_size(void);
 

@@ -500,7 +500,7 @@ int heap_export_snapshot(const struct heap_question *question)
     target_let_go(question->opened->target);
     if (is_read) {
         if (!heap_paths_list_unkept(&work->graph, &work->unkept))
-            spill_fail();
+            out_of_memory();
         write_file(work);
         tell_problems(work);
     }

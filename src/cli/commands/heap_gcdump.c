@@ -475,7 +475,7 @@ static bool write_all(struct work *work)
 {
     uint64_t blob_size;
     if (!heap_paths_list_unkept(&work->graph, &work->unkept))
-        spill_fail();
+        out_of_memory();
     progress_begin(&work->progress, "objects", work->out.fd);
     progress_expect(&work->progress, 3 * (uint64_t)work->graph.places.count);
     bool fits = measure(work, &blob_size);

@@ -101,7 +101,7 @@ static void find_dominators(struct work *work)
     const struct dominators_graph graph = {
         .count = top_node(work) + 1, .root = top_node(work), .next = next_of, .release = release, .context = work};
     if (!dominators_find(&graph, &work->dominators))
-        spill_fail();
+        out_of_memory();
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void find_dominators(struct work *work)
 static void sum_bytes(struct work *work)
 {
     const struct dominators *d = &work->dominators;
-    work->bytes = spill_allocate(((uint64_t)d->count + 1) * sizeof *work->bytes);
+    work->bytes = allocate_large(((uint64_t)d->count + 1) * sizeof *work->bytes);
     for (uint32_t i = d->count; i-- > 1;) {
         if (d->order[i] < object_count(work))
             work->bytes[i] += heap_graph_size(&work->graph, d->order[i]);
@@ -199,8 +199,8 @@ static void sum_groups(struct work *work)
     const struct dominators *d = &work->dominators;
     struct heap_graph *graph = &work->graph;
     struct groups types = groups_of(graph->types.count), contexts = groups_of(graph->contexts.count);
-    uint32_t *child = spill_allocate(((uint64_t)d->count + 1) * sizeof *child);
-    uint32_t *sibling = spill_allocate(((uint64_t)d->count + 1) * sizeof *sibling);
+    uint32_t *child = allocate_large(((uint64_t)d->count + 1) * sizeof *child);
+    uint32_t *sibling = allocate_large(((uint64_t)d->count + 1) * sizeof *sibling);
     for (uint32_t i = d->count; i-- > 1;) {
         sibling[i] = child[d->of[i]];
         child[d->of[i]] = i;

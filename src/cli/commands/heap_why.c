@@ -272,7 +272,7 @@ static int show_one(struct work *work, uint32_t object)
 {
     heap_paths_deinit(&work->paths);
     if (!heap_paths_find(&work->graph, object, false, &work->paths))
-        spill_fail();
+        out_of_memory();
     bool is_kept = work->paths.from[object] != GRAPH_NONE;
     work->unkept += !is_kept;
     if (work->question->json)
@@ -351,7 +351,7 @@ static int show_type(struct work *work, const char *pattern)
     if (!wanted)
         return show_contexts(work, pattern);
     if (!heap_paths_find(graph, GRAPH_NONE, true, &work->paths))
-        spill_fail();
+        out_of_memory();
     struct root_count *counts = allocate((graph->roots.count + 1) * sizeof *counts);
     for (uint32_t object = 0; object < graph->places.count; object++) {
         if (!wanted[graph->type_of.items[object]])
