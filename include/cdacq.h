@@ -61,6 +61,7 @@
 #include <cdacq/object.h>
 #include <cdacq/perf.h>
 #include <cdacq/processes.h>
+#include <cdacq/sample.h>
 #include <cdacq/session.h>
 #include <cdacq/source.h>
 #include <cdacq/stack.h>

@@ -115,23 +115,49 @@ static bool join(struct strings *strings, uint64_t first, uint64_t count, char *
     return true;
 }
 
+/* Finds the vector, and the list of the environment before it, whose addresses end at *ret_end. */
+static bool begin(struct strings *strings, struct target *target, struct elf_class elf, uint64_t program,
+                  uint64_t *ret_environment, uint64_t *ret_end)
+{
+    uint64_t type;
+    *strings = (struct strings){.elf = elf, .word = (unsigned)elf_word_size(elf), .program = program, .end = program};
+    reader_init(&strings->reader, target, strings->word, elf.big);
+    reader_begin(&strings->reader, FUEL_OPEN);
+    uint64_t vector = program > PAGE_SIZE ? find_entry(strings) : 0;
+    while (vector && word_at(strings, vector - 2 * strings->word, &type) && type && type <= TYPE_MAX)
+        vector -= 2 * strings->word;
+    *ret_end = vector - strings->word;
+    return vector && word_at(strings, *ret_end, &type) && !type && find_environment(strings, *ret_end, ret_environment);
+}
+
 bool command_line_read(struct target *target, struct elf_class elf, uint64_t program, char *ret, size_t size,
                        bool *ret_cut)
 {
-    struct strings strings = {.elf = elf, .word = (unsigned)elf_word_size(elf), .program = program, .end = program};
-    uint64_t environment, first, count, type;
+    struct strings strings;
+    uint64_t environment, end, first, count;
     char text[4096];
-    reader_init(&strings.reader, target, strings.word, elf.big);
-    reader_begin(&strings.reader, FUEL_OPEN);
-    uint64_t vector = program > PAGE_SIZE && size && size <= sizeof text ? find_entry(&strings) : 0;
-    while (vector && word_at(&strings, vector - 2 * strings.word, &type) && type && type <= TYPE_MAX)
-        vector -= 2 * strings.word;
-    bool is_read = vector && word_at(&strings, vector - strings.word, &type) && !type &&
-                   find_environment(&strings, vector - strings.word, &environment) &&
+    bool is_read = begin(&strings, target, elf, program, &environment, &end) && size && size <= sizeof text &&
                    find_arguments(&strings, environment, &first, &count) &&
                    join(&strings, first, count, text, size, ret_cut);
     if (is_read)
         strcpy(ret, text);
+    reader_end(&strings.reader);
+    return is_read;
+}
+
+bool command_line_environment(struct target *target, struct elf_class elf, uint64_t program,
+                              int (*visit)(const char *variable, void *context), void *context, bool *ret_stopped)
+{
+    struct strings strings;
+    uint64_t at, end, address;
+    *ret_stopped = false;
+    bool is_read = begin(&strings, target, elf, program, &at, &end);
+    for (; is_read && at < end && !*ret_stopped; at += strings.word) {
+        char *variable = NULL;
+        is_read = word_at(&strings, at, &address) && reader_string(&strings.reader, address, ARGUMENT_MAX, &variable);
+        *ret_stopped = is_read && visit(variable, context) != 0;
+        free(variable);
+    }
     reader_end(&strings.reader);
     return is_read;
 }

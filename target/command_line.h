@@ -18,4 +18,11 @@
 bool command_line_read(struct target *target, struct elf_class elf, uint64_t program, char *ret, size_t size,
                        bool *ret_cut);
 
+/*
+ * Calls `visit` for each variable of the environment, "NAME=VALUE", until it returns non-zero; *ret_stopped says so.
+ * False if they are not all in the target: `visit` may have had some of them.
+ */
+bool command_line_environment(struct target *target, struct elf_class elf, uint64_t program,
+                              int (*visit)(const char *variable, void *context), void *context, bool *ret_stopped);
+
 #endif

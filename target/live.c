@@ -92,6 +92,12 @@ static void live_begin_epoch(struct target *target)
     target->epoch++;
 }
 
+static void live_renew(struct target *target, uint64_t begin, uint64_t end)
+{
+    live_pages_renew(&live_of(target)->pages, target->epoch, begin, end);
+    forget_recent(live_of(target));
+}
+
 static bool live_is_silent_at(struct target *target, uint64_t address)
 {
     struct live *live = live_of(target);
@@ -320,6 +326,7 @@ static const struct target_ops live_ops = {
     .list_mappings = live_list_mappings,
     .begin_epoch = live_begin_epoch,
     .refresh = live_refresh,
+    .renew = live_renew,
     .stop = live_stop,
     .resume = live_resume,
     .unchanged = live_unchanged,

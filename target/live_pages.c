@@ -12,6 +12,7 @@ enum {
     CHECK_VECTORS = 1000,     /* parts of pages that one call reads again; the kernel takes 1,024 */
     CHECK_BYTES = 256 * 1024, /* bytes that one call reads again */
     FILE_VECTORS = 128,       /* lines of files that one call compares */
+    RENEWED_MAX = 64,         /* pages that one call renews */
 };
 
 /* Memory for pages. The kernel makes all of it at once, which is cheaper than a fault for each page. */
@@ -285,6 +286,28 @@ bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, str
         return false;
     *ret = (struct span){.begin = begin, .end = begin + PAGE_SIZE, .bytes = page->bytes, .changing = true};
     return true;
+}
+
+void live_pages_renew(struct live_pages *pages, uint64_t now, uint64_t begin, uint64_t end)
+{
+    struct iovec local[RENEWED_MAX], remote[RENEWED_MAX];
+    struct live_page *renewed[RENEWED_MAX];
+    size_t count = 0;
+    for (uint64_t at = align_down(begin, PAGE_SIZE); at < end; at += PAGE_SIZE) {
+        struct live_page *page = live_page_table_find(&pages->table, at);
+        if (page && is_read(page, now) && !page->is_far && count < RENEWED_MAX) {
+            local[count] = (struct iovec){page->bytes, PAGE_SIZE};
+            remote[count] = (struct iovec){(void *)(uintptr_t)at, PAGE_SIZE};
+            renewed[count++] = page;
+        }
+        if (page)
+            page->epoch = 0;
+        if (at > UINT64_MAX - 2 * PAGE_SIZE)
+            break;
+    }
+    ssize_t n = count ? read_parts(pages, local, count, remote, count) : 0;
+    for (size_t i = 0; i < (n < 0 ? 0 : (size_t)n / PAGE_SIZE); i++)
+        renewed[i]->epoch = now;
 }
 
 size_t live_pages_peek(struct live_pages *pages, uint64_t address, void *buffer, size_t size)

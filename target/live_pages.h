@@ -79,6 +79,12 @@ void live_pages_trim(struct live_pages *pages);
 /* The span around `address` as the epoch `now` has it. False if the byte is missing. Valid until live_pages_trim. */
 bool live_pages_at(struct live_pages *pages, uint64_t now, uint64_t address, struct span *ret);
 
+/*
+ * Reads the pages of [begin, end) again, as the epoch `now` has them from here on: with one call, those that were read
+ * before and that are near; others when they are next needed. Spans of them stay valid, and show the new bytes.
+ */
+void live_pages_renew(struct live_pages *pages, uint64_t now, uint64_t begin, uint64_t end);
+
 /* Reads memory as it is now, and keeps nothing. Returns the number of bytes before the first one that is missing. */
 size_t live_pages_peek(struct live_pages *pages, uint64_t address, void *buffer, size_t size);
 

@@ -140,6 +140,8 @@ struct target_ops {
     /* Why nothing can be read any more: the process has ended or executed another program. NULL if it still runs. */
     const char *(*gone)(struct target *target);
     void (*destroy)(struct target *target);
+    /* What was read there in this epoch is read again. NULL: it is that of one moment. */
+    void (*renew)(struct target *target, uint64_t begin, uint64_t end);
 };
 
 /* How often and for how long a process was stopped, in nanoseconds. */
@@ -207,6 +209,16 @@ void target_begin_epoch(struct target *target);
  * its memory has changed, and every second. Records of files stay. mapping_round says whether there are others now.
  */
 void target_refresh(struct target *target);
+
+/*
+ * Within an epoch, what was read of [begin, end) is read again, for what has changed since. What readers have of it
+ * changes with it.
+ */
+static inline void target_renew(struct target *target, uint64_t begin, uint64_t end)
+{
+    if (target->changes)
+        target->ops->renew(target, begin, end);
+}
 
 /* Whether the process still holds what the log says was read in this epoch, from item `from` on. */
 bool target_unchanged(struct target *target, const struct read_log *log, size_t from);

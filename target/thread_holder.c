@@ -91,23 +91,60 @@ static bool has_stopped(pid_t tid, siginfo_t *ret)
     return ret->si_pid != 0;
 }
 
+bool thread_interrupt(int pid, pid_t tid)
+{
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0)
+        return ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 || errno != ESRCH || !has_ended(pid, tid);
+    int failure = errno;
+    errno = failure == ESRCH || has_ended(pid, tid) ? ESRCH : failure;
+    return false;
+}
+
+enum cdacq_status thread_refused(int pid, pid_t tid, int failure, struct cdacq_error *err)
+{
+    char refusal[REFUSAL_SIZE] = "";
+    if (failure == EPERM)
+        describe_refusal(pid, tid, refusal);
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s%s", pid, tid, strerror(failure),
+                     refusal);
+}
+
+/*
+ * A stop is either that of the interrupt, with an event in the high bytes, or a signal, which must not be lost. The
+ * former has the signal that had stopped the process, else SIGTRAP. The state in /proc would not do: for a moment after
+ * another tracer has let it go, a stopped thread runs.
+ */
+enum thread_stop thread_stopped(pid_t tid, int *ret_signal, bool *ret_process)
+{
+    siginfo_t stop;
+    if (!has_stopped(tid, &stop))
+        return THREAD_RUNS;
+    if (stop.si_code != CLD_TRAPPED && stop.si_code != CLD_STOPPED) {
+        (void)waitpid(tid, NULL, __WALL | WNOHANG);
+        return THREAD_ENDED;
+    }
+    bool is_event = stop.si_status >> 8;
+    *ret_signal = is_event ? 0 : stop.si_status;
+    *ret_process = is_event && (stop.si_status & 0xff) != SIGTRAP;
+    return THREAD_STOPPED;
+}
+
+void thread_let_go(pid_t tid, int signal)
+{
+    ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
+}
+
 /* Stops one thread. Succeeds for a thread that has ended meanwhile. */
 static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, const struct timespec *deadline,
                                      struct cdacq_error *err)
 {
-    siginfo_t stop;
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
-        int saved = errno;
-        if (saved == ESRCH || has_ended(holder->pid, tid))
-            return CDACQ_OK;
-        char refusal[REFUSAL_SIZE] = "";
-        if (saved == EPERM)
-            describe_refusal(holder->pid, tid, refusal);
-        return error_set(err, CDACQ_ERR_IO, 0, "process %d: thread %d cannot be stopped: %s%s", holder->pid, tid,
-                         strerror(saved), refusal);
-    }
-    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-    for (long pause = 10 * 1000; !has_stopped(tid, &stop); pause = MIN(pause * 2, 1000L * 1000)) {
+    enum thread_stop stop;
+    int signal;
+    bool is_stopped;
+    if (!thread_interrupt(holder->pid, tid))
+        return errno == ESRCH ? CDACQ_OK : thread_refused(holder->pid, tid, errno, err);
+    for (long pause = 10 * 1000; (stop = thread_stopped(tid, &signal, &is_stopped)) == THREAD_RUNS;
+         pause = MIN(pause * 2, 1000L * 1000)) {
         struct timespec now, nap = {0, pause};
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (now.tv_sec >= deadline->tv_sec)
@@ -115,18 +152,9 @@ static enum cdacq_status hold_thread(struct thread_holder *holder, pid_t tid, co
                              STOP_SECONDS, proc_is_frozen(holder->pid) ? frozen : "");
         nanosleep(&nap, NULL);
     }
-    if (stop.si_code != CLD_TRAPPED && stop.si_code != CLD_STOPPED) {
-        (void)waitpid(tid, NULL, __WALL | WNOHANG);
+    if (stop == THREAD_ENDED)
         return CDACQ_OK;
-    }
-    /*
-     * This is either the stop above, with an event in the high bytes, or a signal, which must not be lost. The stop has
-     * the signal that had stopped the process, else SIGTRAP. The state in /proc would not do: for a moment after
-     * another tracer has let it go, a stopped thread runs.
-     */
-    bool is_event = stop.si_status >> 8;
-    int signal = is_event ? 0 : stop.si_status;
-    holder->is_stopped |= is_event && (stop.si_status & 0xff) != SIGTRAP;
+    holder->is_stopped |= is_stopped;
     (void)held_threads_append(&holder->held, (struct held_thread){tid, signal}); /* there is room for all */
     (void)thread_ids_insert(&holder->ids, (uint64_t)tid, NULL);
     return CDACQ_OK;
@@ -161,29 +189,29 @@ static enum cdacq_status hold_all_threads(struct thread_holder *holder, struct c
     return error_set(err, CDACQ_ERR_IO, 0, "process %d: cannot be stopped: it keeps creating threads", holder->pid);
 }
 
-/* The bits of signed addresses, of arm64: all threads of a process have the same. */
-static void read_pac_mask(struct thread_holder *holder, pid_t tid)
+/* The bits of signed addresses, of arm64: all threads of a process have the same. 0: not known. */
+static uint64_t read_pac_mask(pid_t tid)
 {
     static const struct elf_class native = {.wide = true, .big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
     uint8_t masks[16];
     struct iovec whole = {masks, sizeof masks};
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &whole) == 0)
-        holder->pac_mask = core_pac_mask_at(native, masks, whole.iov_len);
+    bool is_read = ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &whole) == 0;
+    return is_read ? core_pac_mask_at(native, masks, whole.iov_len) : 0;
 }
 
-/* Lists a thread with its registers. Says of one whose registers cannot be read why; it is in the list all the same. */
-static enum cdacq_status list_thread(struct thread_holder *holder, pid_t tid, struct cdacq_error *err)
+enum cdacq_status thread_list_stopped(const struct target *target, pid_t tid, uint64_t *pac_mask, struct threads *ret,
+                                      struct cdacq_error *err)
 {
     uint8_t registers[64 * 8]; /* more than any machine has in NT_PRSTATUS */
     struct iovec whole = {registers, sizeof registers};
     int failure = ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &whole) < 0 ? errno : 0;
     if (failure == ESRCH) /* it was killed */
         return CDACQ_OK;
-    if (holder->target->elf_machine == EM_AARCH64 && !holder->pac_mask)
-        read_pac_mask(holder, tid);
-    if (threads_append_live(holder->list, holder->target, tid, registers, failure ? 0 : whole.iov_len))
+    if (target->elf_machine == EM_AARCH64 && !*pac_mask)
+        *pac_mask = read_pac_mask(tid);
+    if (threads_append_live(ret, target, tid, registers, failure ? 0 : whole.iov_len))
         return CDACQ_OK;
-    return error_set(err, CDACQ_ERR_IO, 0, "process %d: the registers of thread %d cannot be read: %s", holder->pid,
+    return error_set(err, CDACQ_ERR_IO, 0, "process %d: the registers of thread %d cannot be read: %s", target->pid,
                      tid, failure ? strerror(failure) : "the kernel has only some of them");
 }
 
@@ -194,7 +222,8 @@ static enum cdacq_status list_threads(struct thread_holder *holder, struct cdacq
     if (!threads_reserve(holder->list, holder->list->count + holder->held.count))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
     for (size_t i = 0; i < holder->held.count; i++) {
-        enum cdacq_status one = list_thread(holder, holder->held.items[i].tid, status < 0 ? NULL : err);
+        enum cdacq_status one = thread_list_stopped(holder->target, holder->held.items[i].tid, &holder->pac_mask,
+                                                    holder->list, status < 0 ? NULL : err);
         status = status < 0 ? status : one; /* the first failure */
     }
     return status;
@@ -212,10 +241,8 @@ static void *holder_main(void *context)
         sem_post(&holder->settled);
         wait_for(&holder->wake);
     }
-    for (size_t i = 0; i < holder->held.count; i++) {
-        const struct held_thread *held = &holder->held.items[i];
-        ptrace(PTRACE_DETACH, held->tid, NULL, (void *)(intptr_t)held->signal);
-    }
+    for (size_t i = 0; i < holder->held.count; i++)
+        thread_let_go(holder->held.items[i].tid, holder->held.items[i].signal);
     return NULL;
 }
 

@@ -25,6 +25,25 @@ DEFINE_HASH_TABLE_TYPE(thread_ids, uint64_t);
 struct target;
 struct threads;
 
+/*
+ * Begins to trace a thread, and has it stop. False: it cannot be traced, and errno says why; ESRCH also if it has ended.
+ */
+bool thread_interrupt(int pid, pid_t tid);
+
+/* Why thread_interrupt() has failed, by its errno. */
+enum cdacq_status thread_refused(int pid, pid_t tid, int failure, struct cdacq_error *err);
+
+enum thread_stop { THREAD_RUNS, THREAD_STOPPED, THREAD_ENDED };
+
+/*
+ * Whether a traced thread has stopped. *ret_signal: what it was about to get, which thread_let_go() gives it; 0: none.
+ * *ret_process: a signal such as SIGSTOP had stopped the process before.
+ */
+enum thread_stop thread_stopped(pid_t tid, int *ret_signal, bool *ret_process);
+
+/* Lets a stopped thread run untraced. */
+void thread_let_go(pid_t tid, int signal);
+
 /* A zeroed struct holds nothing. */
 struct thread_holder {
     pthread_t thread;
@@ -54,6 +73,13 @@ enum cdacq_status thread_holder_hold(struct thread_holder *holder, int pid, stru
  */
 enum cdacq_status thread_holder_list(struct thread_holder *holder, const struct target *target, struct threads *ret,
                                      struct cdacq_error *err);
+
+/*
+ * Appends a stopped thread with its registers, and learns the target's pac_mask; *pac_mask is 0 until it is known. IO:
+ * they cannot be read; it is in the list all the same, unless it was killed. There must be room.
+ */
+enum cdacq_status thread_list_stopped(const struct target *target, pid_t tid, uint64_t *pac_mask, struct threads *ret,
+                                      struct cdacq_error *err);
 
 /* Lets the threads run. Returns for how many nanoseconds they were held; 0 if none were. */
 uint64_t thread_holder_release(struct thread_holder *holder);

@@ -427,6 +427,16 @@ struct cdacq_process_info {
 CDACQ_API enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, struct cdacq_process_info *ret,
                                                           struct cdacq_error *err);
 
+/*
+ * Calls `visit_variable` for each variable of the environment that the process was started with, as "NAME=VALUE", in its order,
+ * also where the program has changed it since. Any bytes, and often secrets. The string is valid until `visit_variable`
+ * returns. CDACQ_STOPPED: it returned non-zero. Fails with NOMEM, and with MEMORY if the target lacks it, as cores without
+ * the top of the first thread's stack do, and snapshots. Source: proc(5); Linux fs/binfmt_elf.c.
+ */
+CDACQ_API enum cdacq_status cdacq_target_visit_environment(struct cdacq_target *target,
+                                                           int (*visit_variable)(const char *variable, void *context),
+                                                           void *context, struct cdacq_error *err);
+
 /* How many runtimes the process has, as cdacq_target_visit_runtimes visits them. */
 CDACQ_API unsigned cdacq_target_runtime_count(const struct cdacq_target *target);
 
@@ -547,7 +557,8 @@ CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *t
  * Writes a self-contained ELF core with only the memory that was read since the target was opened with
  * CDACQ_OPEN_RECORD, and its mappings (NT_FILE). The core gives the same answers on any machine without other
  * files; it has the PDBs that lines came from, up to 32 MiB of them. It has the threads that the last
- * cdacq_session_visit_threads visited, with their registers. It also has each stack that cdacq_session_visit_frames
+ * cdacq_session_visit_threads visited, with their registers, and neither the arguments nor the environment of the
+ * process, though copies of these can be on its heap. It also has each stack that cdacq_session_visit_frames
  * walked, up to the outermost frame: at most 1 MiB, and what the walk read beyond that. Where it would have more than
  * 10,000 program headers, it also has what is in the smallest gaps between what was read, as far as the target has
  * that. *ret_size is the size of the
@@ -562,6 +573,12 @@ CDACQ_API enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *tar
  */
 CDACQ_API enum cdacq_status cdacq_target_record_memory(struct cdacq_target *target, uint64_t address, uint64_t size,
                                                        struct cdacq_error *err);
+
+/*
+ * Has a snapshot hold the command line, which it leaves out by default: passwords are among arguments. Fails with
+ * ARGUMENT (no CDACQ_OPEN_RECORD).
+ */
+CDACQ_API enum cdacq_status cdacq_target_record_arguments(struct cdacq_target *target, struct cdacq_error *err);
 
 /* ---- Complete cores ---------------------------------------------------------------------------------------------- */
 

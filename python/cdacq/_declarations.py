@@ -21,12 +21,12 @@ __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOU
            "JitdumpWriteFlags", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread",
            "MemoryUse", "Method", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object",
            "OomReason", "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "ProcessorLimit",
-           "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sink",
-           "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage", "SystemCall",
-           "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState", "ThreadTime",
-           "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification",
-           "Visit", "VisitFlags", "VisitReference", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind",
-           "WaitSource", "Write", "Written"]
+           "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sample",
+           "SamplerFlags", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
+           "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
+           "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict",
+           "Verification", "Visit", "VisitFlags", "VisitReference", "VisitVariable", "Visited", "Visitor", "Wait",
+           "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -48,6 +48,7 @@ SpanAt = CFUNCTYPE(c_bool, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINT
 Read = CFUNCTYPE(c_size_t, c_uint64, c_void_p, c_size_t, c_void_p)
 Visit = CFUNCTYPE(c_int, c_uint64, c_void_p)
 VisitReference = CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
+VisitVariable = CFUNCTYPE(c_int, c_void_p, c_void_p)
 
 
 class JitType(enum.IntEnum):
@@ -356,6 +357,10 @@ class Verdict(enum.IntEnum):
         """True for UNKNOWN_TO_TARGET, NAME_DIFFERS, RANGE_DIFFERS and BYTES_DIFFER: the file contradicts the target."""
         from ._abi import library
         return bool(library().cdacq_verdict_is_contradiction(self))
+
+
+class SamplerFlags(enum.IntFlag):
+    RUNNING = 1 << 0
 
 
 class Answer(enum.IntEnum):
@@ -1259,48 +1264,6 @@ class ProcessorLimit(Structure):
     ]
 
 
-class CodeRangeInfo(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("begin", c_uint64),
-        ("end", c_uint64),
-        ("kind", c_char_p),
-        ("module", c_char_p),
-        ("collectible", c_bool),
-    ]
-
-
-class Source(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("il_offset", c_int32),
-        ("line", c_uint32),
-        ("column", c_uint32),
-        ("end_line", c_uint32),
-        ("end_column", c_uint32),
-        ("file", c_char_p),
-        ("url", c_char_p),
-        ("pdb", c_char_p),
-        ("pdb_embedded", c_bool),
-        ("problem", c_char_p),
-        ("verified", c_bool),
-    ]
-
-
-class PdbInfo(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("module", c_char_p),
-        ("base", c_uint64),
-        ("key", c_char_p),
-        ("path", c_char_p),
-        ("embedded", c_bool),
-        ("refused", c_bool),
-        ("problem", c_char_p),
-        ("local_file", c_void_p),
-    ]
-
-
 class Registers(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -1342,6 +1305,58 @@ class Thread(Structure):
         ("suspends_others", c_bool),
         ("delays_suspension", c_bool),
         ("call", POINTER(SystemCall)),
+    ]
+
+
+class Sample(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("thread", POINTER(Thread)),
+        ("rounds", c_uint64),
+        ("is_unchanged", c_bool),
+        ("again", c_bool),
+    ]
+
+
+class CodeRangeInfo(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("begin", c_uint64),
+        ("end", c_uint64),
+        ("kind", c_char_p),
+        ("module", c_char_p),
+        ("collectible", c_bool),
+    ]
+
+
+class Source(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("il_offset", c_int32),
+        ("line", c_uint32),
+        ("column", c_uint32),
+        ("end_line", c_uint32),
+        ("end_column", c_uint32),
+        ("file", c_char_p),
+        ("url", c_char_p),
+        ("pdb", c_char_p),
+        ("pdb_embedded", c_bool),
+        ("problem", c_char_p),
+        ("verified", c_bool),
+    ]
+
+
+class PdbInfo(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("module", c_char_p),
+        ("base", c_uint64),
+        ("key", c_char_p),
+        ("path", c_char_p),
+        ("embedded", c_bool),
+        ("refused", c_bool),
+        ("problem", c_char_p),
+        ("local_file", c_void_p),
     ]
 
 
@@ -1673,6 +1688,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_jitdump_write_flags": (JitdumpWriteFlags, "CDACQ_WRITE_"),
     "cdacq_elf_flags": (ElfFlags, "CDACQ_ELF_"),
     "cdacq_verdict": (Verdict, "CDACQ_VERDICT_"),
+    "cdacq_sampler_flags": (SamplerFlags, "CDACQ_SAMPLE_"),
     "cdacq_answer": (Answer, "CDACQ_ANSWER_"),
     "cdacq_visit_flags": (VisitFlags, "CDACQ_VISIT_"),
     "cdacq_thread_state": (ThreadState, "CDACQ_THREAD_"),
@@ -1752,6 +1768,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_process": Process,
     "cdacq_thread_time": ThreadTime,
     "cdacq_processor_limit": ProcessorLimit,
+    "cdacq_sample": Sample,
     "cdacq_method": Method,
     "cdacq_code_range_info": CodeRangeInfo,
     "cdacq_source": Source,
@@ -1895,6 +1912,9 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_visit_process": (c_int, c_int, Visitor, c_void_p, POINTER(Error)),
     "cdacq_visit_thread_times": (c_int, c_int, Visitor, c_void_p, POINTER(Error)),
     "cdacq_get_processor_limit": (c_int, c_int, POINTER(ProcessorLimit), POINTER(Error)),
+    "cdacq_sampler_create": (c_int, c_void_p, c_uint, POINTER(c_void_p), POINTER(Error)),
+    "cdacq_sampler_destroy": (None, c_void_p),
+    "cdacq_sampler_visit": (c_int, c_void_p, c_uint64, Visitor, c_void_p, POINTER(Error)),
     "cdacq_session_create": (c_int, c_void_p, POINTER(c_void_p), POINTER(Error)),
     "cdacq_session_destroy": (None, c_void_p),
     "cdacq_session_of_runtime": (c_void_p, c_void_p, c_uint),
@@ -1929,6 +1949,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_get_info": (c_int, c_void_p, POINTER(TargetInfo), POINTER(Error)),
     "cdacq_target_truncation": (c_char_p, c_void_p),
     "cdacq_target_get_process_info": (c_int, c_void_p, POINTER(ProcessInfo), POINTER(Error)),
+    "cdacq_target_visit_environment": (c_int, c_void_p, VisitVariable, c_void_p, POINTER(Error)),
     "cdacq_target_runtime_count": (c_uint, c_void_p),
     "cdacq_target_visit_runtimes": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_visit_contracts": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
@@ -1937,6 +1958,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_visit_descriptor": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_target_write_snapshot": (c_int, c_void_p, c_char_p, POINTER(c_uint64), POINTER(Error)),
     "cdacq_target_record_memory": (c_int, c_void_p, c_uint64, c_uint64, POINTER(Error)),
+    "cdacq_target_record_arguments": (c_int, c_void_p, POINTER(Error)),
     "cdacq_target_write_complete_core": (c_int, c_void_p, c_char_p, c_uint, Visitor, c_void_p, POINTER(CompleteCore),
         POINTER(Error)),
     "cdacq_session_visit_variables": (c_int, c_void_p, POINTER(Frame), Visitor, c_void_p, POINTER(Error)),

@@ -595,6 +595,23 @@ class Target(Lookups):
             call("cdacq_target_write_snapshot", handle, _decode.encode(os.fspath(path)), ctypes.byref(size))
         return size.value
 
+    def record_arguments(self) -> None:
+        """Has a snapshot hold the command line."""
+        with self._using() as handle:
+            call("cdacq_target_record_arguments", handle)
+
+    def environment(self) -> list[str]:
+        """The variables that the process was started with, as "NAME=VALUE"; often, secrets are among them."""
+        found: list[str] = []
+
+        def take(variable: bytes, _context: object) -> int:
+            found.append(_decode.text(variable) or "")
+            return 0
+
+        with self._using() as handle, self._pending.collecting():
+            call("cdacq_target_visit_environment", handle, _abi.VisitVariable(self._pending.guard(take, 1)), None)
+        return found
+
     def record_memory(self, address: int, size: int) -> None:
         """Has a snapshot hold that memory, as far as the target has it."""
         with self._using() as handle:

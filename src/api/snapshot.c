@@ -260,7 +260,7 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         .machine = target->elf_machine,
         .pid = process && process->inner_pid ? process->inner_pid : target->pid,
         .name = process && process->name[0] ? process->name : NULL,
-        .arguments = texts.arguments,
+        .arguments = handle->records_arguments ? texts.arguments : NULL,
         .program = texts.program,
         .vdso = wide || target->vdso <= UINT32_MAX ? target->vdso : 0,
         .mappings = mappings,
@@ -278,6 +278,15 @@ enum cdacq_status cdacq_target_write_snapshot(struct cdacq_target *handle, const
         status = core_output_write(path, &image, ret_size, err);
     segments_deinit(&segments);
     return status;
+}
+
+enum cdacq_status cdacq_target_record_arguments(struct cdacq_target *handle, struct cdacq_error *err)
+{
+    if (!handle || !handle->memory->recording)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0,
+                         "arguments are recorded of a target that was opened with CDACQ_OPEN_RECORD");
+    handle->records_arguments = true;
+    return CDACQ_OK;
 }
 
 /* The next address at which a target may have memory, after one at which it has none. 0: there is none. */

@@ -11,6 +11,9 @@
 #include "target/abort_message.h"
 #include "target/command_line.h"
 #include "target/mapped_path.h"
+#include "target/proc_status.h"
+#include "util/file.h"
+#include "util/proc_file.h"
 #include "util/sized.h"
 #include "util/text.h"
 
@@ -110,6 +113,24 @@ enum cdacq_status cdacq_target_get_info(struct cdacq_target *target, struct cdac
     return CDACQ_OK;
 }
 
+/* The path of the program and the command line. No snapshot is to have what is read: the environment is beside them. */
+static void read_top_of_stack(struct target *memory, struct target_process *process)
+{
+    struct recording *recording = memory->recording;
+    struct reader reader;
+    char *path;
+    memory->recording = NULL;
+    reader_init(&reader, memory, 8, false);
+    reader_begin(&reader, FUEL_LOOKUP);
+    if (reader_string(&reader, process->program_address, sizeof process->program - 1, &path)) {
+        snprintf(process->program, sizeof process->program, "%s", path);
+        free(path);
+    }
+    (void)command_line_read(memory, process->elf, process->program_address, process->arguments,
+                            sizeof process->arguments, &process->arguments_cut);
+    memory->recording = recording;
+}
+
 /* The process, read when it is first needed. NULL when out of memory. */
 static const struct target_process *process_of(struct cdacq_target *target)
 {
@@ -118,18 +139,8 @@ static const struct target_process *process_of(struct cdacq_target *target)
         return process;
     if (target->memory->ops->process)
         target->memory->ops->process(target->memory, process);
-    if (process->program_address) {
-        struct reader reader;
-        reader_init(&reader, target->memory, 8, false);
-        reader_begin(&reader, FUEL_LOOKUP);
-        char *path;
-        if (reader_string(&reader, process->program_address, sizeof process->program - 1, &path)) {
-            snprintf(process->program, sizeof process->program, "%s", path);
-            free(path);
-        }
-        (void)command_line_read(target->memory, process->elf, process->program_address, process->arguments,
-                                sizeof process->arguments, &process->arguments_cut);
-    }
+    if (process->program_address)
+        read_top_of_stack(target->memory, process);
     bool may_be_abort = !process->signal.signal || process->signal.signal == SIGABRT;
     if (target->memory->kind == CDACQ_TARGET_CORE && may_be_abort)
         (void)abort_message_read(target->memory, process->abort_message, sizeof process->abort_message);
@@ -167,6 +178,47 @@ enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, str
     };
     sized_copy(ret, &info, sizeof info);
     return CDACQ_OK;
+}
+
+/* Of a running process. *ret_stopped: `visit` returned non-zero. */
+static enum cdacq_status visit_own_environment(int pid, int (*visit)(const char *variable, void *context),
+                                               void *context, bool *ret_stopped, struct cdacq_error *err)
+{
+    enum { SIZE = 8 * 1024 * 1024 }; /* Linux limits the strings to 6 MiB */
+    CLEANUP_FREE char *text = malloc(SIZE);
+    CLEANUP_CLOSE int fd = proc_file_open(pid, "environ");
+    if (!text)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the environment");
+    if (fd < 0)
+        return proc_error(pid, err);
+    size_t n = file_read_at(fd, 0, text, SIZE - 1);
+    text[n] = '\0';
+    for (size_t at = 0; at < n && !*ret_stopped; at += strlen(text + at) + 1)
+        *ret_stopped = visit(text + at, context) != 0;
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_target_visit_environment(struct cdacq_target *target,
+                                                 int (*visit)(const char *variable, void *context), void *context,
+                                                 struct cdacq_error *err)
+{
+    bool stopped = false;
+    const struct target_process *process = process_of(target);
+    if (!process)
+        return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
+    if (target->memory->kind == CDACQ_TARGET_PROCESS) {
+        enum cdacq_status status = visit_own_environment(target->memory->pid, visit, context, &stopped, err);
+        return status < 0 ? status : stopped ? CDACQ_STOPPED : CDACQ_OK;
+    }
+    struct recording *recording = target->memory->recording;
+    target->memory->recording = NULL; /* no snapshot is to have it */
+    bool is_read =
+        process->program_address &&
+        command_line_environment(target->memory, process->elf, process->program_address, visit, context, &stopped);
+    target->memory->recording = recording;
+    return stopped   ? CDACQ_STOPPED
+           : is_read ? CDACQ_OK
+                     : error_set(err, CDACQ_ERR_MEMORY, 0, "the target lacks the environment, or a part of it");
 }
 
 /* The version of a runtime that is not the selected one: its descriptor, which may publish it, has to be read. */

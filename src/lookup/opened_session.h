@@ -30,13 +30,21 @@ struct thrown {
 
 DEFINE_VECTOR(thrown_list, struct thrown);
 
+/* What a walk has met while threads are sampled, and memory stays from one to the next. */
+struct session_sampling {
+    bool is_doubtful;  /* code that is not known, as if it were new */
+    bool has_changed;  /* objects, while they were read */
+    bool may_be_freed; /* code: other code may be there soon */
+};
+
 struct cdacq_session {
     struct resolver resolver;
     struct session_group *group; /* NULL: its target has no group */
     struct thread_visit threads;
-    struct ending *ending;     /* how the process ended, if that was asked */
-    struct thrown_list thrown; /* sorted by Thread */
-    bool has_thrown;           /* it was asked before */
+    struct ending *ending;             /* how the process ended, if that was asked */
+    struct thrown_list thrown;         /* sorted by Thread */
+    bool has_thrown;                   /* it was asked before */
+    struct session_sampling *sampling; /* NULL: no threads are sampled */
 };
 
 /* Another session of the group, from *next on, which counts from 0. NULL: there are no more. */

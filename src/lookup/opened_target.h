@@ -61,6 +61,7 @@ struct cdacq_target {
     char build_id[2 * BUILD_ID_MAX + 1];
     struct runtime_version version; /* found on demand, under the policy's lock */
     bool has_version;
+    bool records_arguments; /* of a recording target: a snapshot will hold the command line */
 };
 
 struct cdacq_local_file {

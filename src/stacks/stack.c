@@ -10,6 +10,7 @@
 #include "contracts/objects/string.h"
 #include "contracts/stack_walk/stack_walk.h"
 #include "src/lookup/opened_session.h"
+#include "src/stacks/stack.h"
 #include "src/stacks/stack_async.h"
 #include "target/core.h"
 #include "target/proc_locks.h"
@@ -36,7 +37,7 @@ enum {
 
 _Static_assert(ARRAY_SIZE(((struct cdacq_registers *)NULL)->values) == REGISTER_MAX, "all registers");
 
-static struct cdacq_registers registers_of(const struct registers *registers)
+struct cdacq_registers stack_registers_of(const struct registers *registers)
 {
     struct cdacq_registers ret = {.size = sizeof ret, .known = registers->known};
     memcpy(ret.values, registers->values, sizeof ret.values);
@@ -61,9 +62,7 @@ static enum cdacq_status take_registers(const struct cdacq_registers *registers,
 
 /* ---- Threads ---- */
 
-/* Reads the list of the runtime's Threads, as far as possible. */
-static enum cdacq_status read_runtime_threads(struct cdacq_session *session, struct thread_list *ret,
-                                              struct cdacq_error *err)
+enum cdacq_status stack_runtime_threads(struct cdacq_session *session, struct thread_list *ret, struct cdacq_error *err)
 {
     *ret = (struct thread_list){0};
     if (session->resolver.target->is_native)
@@ -209,7 +208,7 @@ static int visit_thread(struct cdacq_session *session, const struct target_threa
                         const struct thread_data *known, uint64_t suspending, struct call_files *files,
                         int (*visit)(const struct cdacq_thread *thread, void *context), void *context)
 {
-    struct cdacq_registers registers = registers_of(&thread->registers);
+    struct cdacq_registers registers = stack_registers_of(&thread->registers);
     struct described_call call;
     struct cdacq_thread visited = {
         .size = sizeof visited,
@@ -250,7 +249,7 @@ static void begin_others(struct cdacq_session *session, struct other_threads **r
     for (unsigned next = 0; *ret && (other = session_next_other(session, &next));) {
         struct other_threads *threads = &(*ret)[next - 1];
         resolver_begin(&other->resolver);
-        (void)read_runtime_threads(other, &threads->list, NULL);
+        (void)stack_runtime_threads(other, &threads->list, NULL);
         (void)index_threads(&threads->list, &threads->by_id);
         threads->outer = other->threads.thread;
         threads->outer_tid = other->threads.tid;
@@ -319,7 +318,7 @@ enum cdacq_status cdacq_session_visit_threads(struct cdacq_session *session,
             *err = list_error;
         return listed;
     }
-    enum cdacq_status status = read_runtime_threads(session, &list, &error);
+    enum cdacq_status status = stack_runtime_threads(session, &list, &error);
     if (!index_threads(&list, &by_id))
         status = error_set(&error, CDACQ_ERR_NOMEM, 0, "out of memory for the runtime's Threads");
     else if (status >= 0 && listed >= 0 && !any_thread_matches(&threads, &by_id))
@@ -454,7 +453,7 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
     };
     if (frame->kind == CDACQ_FRAME_EXPLICIT)
         return;
-    ret->registers = registers_of(&frame->registers);
+    ret->registers = stack_registers_of(&frame->registers);
     ret->frame.registers = &ret->registers;
     ret->frame.pc = frame->registers.values[walk->machine->pc];
     ret->frame.sp = frame->registers.values[walk->machine->sp];
@@ -468,6 +467,22 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
         ret->frame.files_unverified = frame->unverified;
         name_native(session, &ret->frame);
     }
+}
+
+/* What a frame says about memory that was read before this visit. */
+static void doubt(struct cdacq_session *session, const struct cdacq_frame *frame)
+{
+    struct session_sampling *sampling = session->sampling;
+    enum cdacq_answer answer = frame->method ? frame->method->answer : CDACQ_ANSWER_NONE;
+    struct range_section section;
+    sampling->is_doubtful |= frame->by == CDACQ_FRAME_BY_GUESS || frame->after_gap || answer == CDACQ_ANSWER_ERROR ||
+                             (answer == CDACQ_ANSWER_NONE && frame->pc && !frame->symbol && !frame->module);
+    if (answer != CDACQ_ANSWER_MANAGED || sampling->may_be_freed)
+        return;
+    reader_begin(&session->resolver.reader, FUEL_LOOKUP);
+    bool is_known = execution_manager_section(&session->resolver.target->manager, &session->resolver.reader,
+                                              frame->method->code_start, &section);
+    sampling->may_be_freed = !is_known || section.flags & RANGE_SECTION_COLLECTIBLE;
 }
 
 static size_t length_of(const char *text)
@@ -495,7 +510,7 @@ static struct stack_async *begin_async(struct cdacq_session *session, const stru
     if (!(flags & CDACQ_FRAMES_ASYNC) || !thread->thread)
         return NULL;
     struct stack_async *async = session->threads.async ? session->threads.async : stack_async_create(session);
-    if (session->threads.fuel || session->threads.tid)
+    if ((session->threads.fuel || session->threads.tid) && !session->sampling) /* objects may move till the next walk */
         session->threads.async = async;
     if (async)
         stack_async_begin(async, thread);
@@ -530,6 +545,31 @@ static bool visit_frame(const struct visited_walk *visited, const struct cdacq_f
     return stops;
 }
 
+/*
+ * The async methods that come before a frame. While threads are sampled, objects can move: none where what they were
+ * read from has changed since, and that is then read again for the next try.
+ */
+static const struct async_frame *read_async(struct cdacq_session *session, struct stack_async *async,
+                                            const struct cdacq_frame *before, size_t *ret_count)
+{
+    struct epoch *epoch = &session->resolver.epoch;
+    struct epoch_tries tries = {0};
+    struct read_log log = {0};
+    if (!session->sampling)
+        return stack_async_before(async, before, ret_count);
+    epoch_begin_aside(epoch, &log);
+    const struct async_frame *found = stack_async_before(async, before, ret_count);
+    if (!target_unchanged(epoch->target->memory, &log, 0)) {
+        for (size_t i = 0; i < log.reads.count; i++)
+            target_renew(epoch->target->memory, log.reads.items[i].address,
+                         log.reads.items[i].address + log.reads.items[i].size);
+        session->sampling->has_changed = true;
+        *ret_count = 0;
+    }
+    (void)epoch_again_aside(epoch, &tries, &log, false);
+    return found;
+}
+
 /* Visits the async methods that come before a frame with code. */
 static bool visit_async(const struct visited_walk *visited, const struct cdacq_frame *before)
 {
@@ -538,7 +578,7 @@ static bool visit_async(const struct visited_walk *visited, const struct cdacq_f
     bool is_code = before->method && before->method->answer != CDACQ_ANSWER_NONE;
     uint64_t runtime = is_code ? before->method->runtime : visited->session->resolver.target->runtime;
     struct stack_async *async = visited->async[runtime];
-    const struct async_frame *found = async ? stack_async_before(async, before, &count) : NULL;
+    const struct async_frame *found = async ? read_async(visited->session, async, before, &count) : NULL;
     for (size_t i = 0; i < count && !stops; i++) {
         struct cdacq_method method;
         if (!stack_async_answer(async, &found[i], &method))
@@ -697,6 +737,8 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
     visited.async[session->resolver.target->runtime] = begin_async(session, &copy, flags);
     for (unsigned index = 0; (result = stack_walk_next(&walk, &frame)) == WALK_FRAME;) {
         show_frame(session, &walk, &frame, index, &shown);
+        if (session->sampling)
+            doubt(session, &shown.frame);
         if (visit_async(&visited, &shown.frame) || visit_frame(&visited, &shown.frame)) {
             end_all_async(&visited);
             return CDACQ_STOPPED;
@@ -705,6 +747,8 @@ enum cdacq_status cdacq_session_visit_frames(struct cdacq_session *session, cons
         end = MAX(end, shown.frame.cfa);
     }
     end_all_async(&visited);
+    if (session->sampling)
+        session->sampling->is_doubtful |= result == WALK_BROKEN;
     record_stack(session, first.values[walk.machine->sp], end);
     return result == WALK_BROKEN ? broken(session, &walk, err) : CDACQ_OK;
 }

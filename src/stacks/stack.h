@@ -1,0 +1,14 @@
+/* stack.h: what visits of threads share. */
+#ifndef CDACQ_STACKS_STACK_H
+#define CDACQ_STACKS_STACK_H
+
+#include "src/lookup/opened_session.h"
+#include "target/threads.h"
+
+/* Reads the list of the runtime's Threads, as far as possible. */
+enum cdacq_status stack_runtime_threads(struct cdacq_session *session, struct thread_list *ret,
+                                        struct cdacq_error *err);
+
+struct cdacq_registers stack_registers_of(const struct registers *registers);
+
+#endif
