@@ -289,7 +289,7 @@ START_TEST(doubts_are_marked)
     add_line(1, "!a?bU", "no memory", 7);
     add(2, "");
     gather(NULL);
-    ck_assert(call_profile_write_folded(&out, &paths));
+    ck_assert(write_folded(&out, &paths));
     check_written("[incomplete];a();[frames may be missing];b() [guess];[libn.so] 1\n[no frames] 1\n");
 }
 END_TEST
@@ -303,7 +303,7 @@ START_TEST(what_differs_is_not_merged)
     add_line(3, "U", NULL, 1);
     add_line(4, "U", NULL, 2);
     gather(NULL);
-    ck_assert(call_profile_write_folded(&out, &paths));
+    ck_assert(write_folded(&out, &paths));
     check_written("a() 1\na() [guess] 1\nlibn.so+0x101 1\nlibn.so+0x102 1\n");
 }
 END_TEST
@@ -315,7 +315,7 @@ START_TEST(folded_stacks_are_counted)
     add_line(3, "abA", NULL, 7);
     add(4, "ab");
     gather("x;y z");
-    ck_assert(call_profile_write_folded(&out, &paths));
+    ck_assert(write_folded(&out, &paths));
     check_written("x:y z;a();b() 1\nx:y z;a();b();A 3\n");
 }
 END_TEST
@@ -328,7 +328,7 @@ START_TEST(chains_are_counted)
     const struct cdacq_async_chain chain = {.methods = methods, .method_count = 3, .count = 5};
     call_paths_add_chain(&paths, &answers, &chain);
     call_paths_add_chain(&paths, &answers, &chain);
-    ck_assert(call_profile_write_folded(&out, &paths));
+    ck_assert(write_folded(&out, &paths));
     check_written("Out()?;?;In.N() 10\n");
     ck_assert_uint_eq(answers.errors, 2);
     ck_assert_uint_eq(answers.unread.count, 2);
@@ -346,7 +346,7 @@ START_TEST(long_lines_are_cut)
     frames[FRAMES - 1] = 'c';
     add(1, frames);
     gather(NULL);
-    ck_assert(!call_profile_write_folded(&out, &paths));
+    ck_assert(!write_folded(&out, &paths));
     ck_assert_uint_lt(out.length, LINE_MAX_BYTES + 64);
     ck_assert(!memcmp(out.data, "a();b();b();", 12) && !memcmp(out.data + out.length - 11, ";b();c() 1\n", 11));
     ck_assert_ptr_nonnull(memmem(out.data, out.length, "frames left out];b();", 21));
@@ -386,18 +386,18 @@ START_TEST(deep_branches_stay_small)
 }
 END_TEST
 
-START_TEST(speedscope_has_a_sample_for_each_thread)
+START_TEST(speedscope_has_a_sample_for_each_stack)
 {
     add(1, "aB");
     add(2, "aB");
     add(3, "a");
     gather(NULL);
-    call_profile_write_speedscope(&out, &paths, "co\"re");
+    write_speedscope(&out, &paths, "co\"re", "threads");
     check_written("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"cdacq\","
                   "\"name\":\"co\\\"re\",\"activeProfileIndex\":0,\"shared\":{\"frames\":["
                   "{\"name\":\"a()\",\"file\":\"/src/Demo.cs\",\"line\":7},{\"name\":\"B\",\"file\":\"libn.so\"}]},"
                   "\"profiles\":[{\"type\":\"sampled\",\"name\":\"threads\",\"unit\":\"none\",\"startValue\":0,"
-                  "\"endValue\":3,\"samples\":[[0,1],[0,1],[0]],\"weights\":[1,1,1]}]}\n");
+                  "\"endValue\":3,\"samples\":[[0],[0,1]],\"weights\":[1,2]}]}\n");
 }
 END_TEST
 
@@ -418,7 +418,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, chains_are_counted);
     tcase_add_test(tcase, long_lines_are_cut);
     tcase_add_test(tcase, deep_branches_stay_small);
-    tcase_add_test(tcase, speedscope_has_a_sample_for_each_thread);
+    tcase_add_test(tcase, speedscope_has_a_sample_for_each_stack);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -7,10 +7,14 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TESTS, "support"))
+import pprof_reader  # noqa: E402
+
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 FIXTURES = sorted(glob.glob(os.path.join(TESTS, "fixtures", "crash-*", "core")))
 MEMORY_ONLY = os.path.join(TESTS, "fixtures", "hello-net10-x64", "core")
@@ -89,17 +93,31 @@ class Merged(unittest.TestCase):
             frames, (profile,) = document["shared"]["frames"], document["profiles"]
             self.assertEqual((profile["type"], profile["unit"], profile["startValue"]), ("sampled", "none", 0))
             self.assertEqual(profile["endValue"], len(stacks))
-            self.assertEqual(profile["weights"], [1] * len(stacks))
+            self.assertEqual(sum(profile["weights"]), len(stacks))
             for sample in profile["samples"]:
                 self.assertTrue(all(0 <= index < len(frames) for index in sample))
-            self.assertCountEqual([[frames[index]["name"] for index in sample] for sample in profile["samples"]],
-                                  [list(map(name_of, stack)) for stack in stacks.values()])
+            found = collections.Counter()
+            for sample, weight in zip(profile["samples"], profile["weights"], strict=True):
+                found[tuple(frames[index]["name"] for index in sample)] += weight
+            self.assertEqual(found, collections.Counter(tuple(map(name_of, stack)) for stack in stacks.values()))
             lines = {(name_of(frame), frame["file"], frame["line"]) for stack in stacks.values() for frame in stack
                      if frame["line"]}
             self.assertLessEqual({(frame["name"], frame["file"], frame["line"]) for frame in frames if "line" in frame}, lines)
             for frame in frames:
                 self.assertLessEqual({"name"}, frame.keys())
                 self.assertLessEqual(frame.keys(), {"name", "file", "line"})
+
+    def test_pprof(self):
+        for core in self.cores:
+            with tempfile.NamedTemporaryFile() as file:
+                done = run("stack", "--pprof", "-o", file.name, core)
+                self.assertEqual((done.returncode, done.stderr), (0, run("stack", core).stderr))
+                kind, found, places = pprof_reader.read(pathlib.Path(file.name).read_bytes())
+            stacks = stacks_of(core)
+            self.assertEqual(kind, ("threads", "count"))
+            self.assertEqual(found, collections.Counter(tuple(map(name_of, stack)) for stack in stacks.values()))
+            lines = {(name_of(frame), frame["line"]) for stack in stacks.values() for frame in stack if frame["line"]}
+            self.assertEqual({(name, line) for name, _, line in places if line}, lines)
 
     def test_tree(self):
         """Each path from the root to threads has their frames; a count is the sum of those of its branches."""
@@ -149,7 +167,7 @@ class Merged(unittest.TestCase):
         self.assertNotIn("libcoreclr", line)
 
     def test_options_that_exclude_each_other(self):
-        for options in (["--tree", "--folded"], ["--tree", "--json"], ["--folded", "--speedscope"], ["--tree", "--each"],
+        for options in (["--tree", "--folded"], ["--tree", "--json"], ["--folded", "--speedscope"], ["--tree", "--each"], ["--pprof", "--json"],
                         ["--speedscope", "--variables"], ["--folded", "--native"], ["--speedscope", MEMORY_ONLY]):
             done = run("stack", *options, self.cores[0])
             self.assertEqual((done.returncode, done.stdout), (64, ""), options)
@@ -159,7 +177,7 @@ class Merged(unittest.TestCase):
         self.assertRegex(done.stderr, r"^cdacq: async: [^\n]*\bgive [^\n]+\n$")
 
     def test_no_threads(self):
-        for option in ("--tree", "--folded", "--speedscope"):
+        for option in ("--tree", "--folded", "--speedscope", "--pprof"):
             done = run("stack", option, MEMORY_ONLY)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("no threads", done.stderr)

@@ -13,19 +13,20 @@
 #include "util/similar.h"
 
 const struct command *const commands[] = {
-    &command_ip2method,  &command_info,     &command_ps,       &command_inspect, &command_methods, &command_perfmap,
-    &command_jitdump,    &command_elf,      &command_filter,   &command_flame,   &command_bundle,  &command_symfs,
-    &command_descriptor, &command_snapshot, &command_records,  &command_stack,   &command_report,  &command_object,
-    &command_heap,       &command_async,    &command_complete, &command_verify,  &command_help,    &command_version,
+    &command_ip2method, &command_info,     &command_ps,         &command_inspect,  &command_methods,
+    &command_perfmap,   &command_jitdump,  &command_elf,        &command_filter,   &command_flame,
+    &command_bundle,    &command_symfs,    &command_descriptor, &command_snapshot, &command_records,
+    &command_stack,     &command_report,   &command_object,     &command_heap,     &command_async,
+    &command_record,    &command_complete, &command_verify,     &command_help,     &command_version,
 };
 
 const size_t command_count = ARRAY_SIZE(commands);
 
 /* In the order in which help shows them. */
 static const struct option_row *const all_rows[] = {
-    json_rows,    output_rows, target_rows, names_rows,   stubs_rows,    r2r_rows,      elf_rows,
-    jitdump_rows, follow_rows, folded_rows, records_rows, snapshot_rows, complete_rows, info_rows,
-    report_rows,  stack_rows,  whole_rows,  heap_rows,    async_rows,    object_rows,   general_rows,
+    json_rows,   output_rows, target_rows,  names_rows,  stubs_rows,   r2r_rows,      elf_rows,      jitdump_rows,
+    follow_rows, folded_rows, profile_rows, record_rows, records_rows, snapshot_rows, complete_rows, info_rows,
+    report_rows, stack_rows,  whole_rows,   heap_rows,   async_rows,   object_rows,   general_rows,
 };
 
 const struct option_row *option_at(size_t number)

@@ -78,6 +78,12 @@ const struct option_row folded_rows[] = {
     {0},
 };
 
+const struct option_row profile_rows[] = {
+    {"speedscope", NULL, "write the JSON that speedscope reads", TO_FLAG(COMMON, speedscope)},
+    {"pprof", NULL, "write a profile.proto, compressed by gzip, which pprof reads", TO_FLAG(COMMON, pprof)},
+    {0},
+};
+
 const struct option_row general_rows[] = {
     {"color", "WHEN", "use colour: auto (on a terminal), always or never",
      TO_CHOICE(struct general_options, colour, "auto always never")},

@@ -20,7 +20,7 @@ struct common_options {
     struct word_list targets;
     struct cdacq_options open; /* how a target is opened */
     bool has_runtime;          /* --runtime was given */
-    bool verbose, json, follow, all, folded;
+    bool verbose, json, follow, all, folded, speedscope, pprof;
     const char *output; /* NULL: standard output */
 };
 
@@ -31,7 +31,8 @@ struct address_options {
 };
 
 extern const struct option_row target_rows[]; /* how a target is opened */
-extern const struct option_row json_rows[], output_rows[], names_rows[], follow_rows[], whole_rows[], folded_rows[];
+extern const struct option_row json_rows[], output_rows[], names_rows[], follow_rows[], whole_rows[], folded_rows[],
+    profile_rows[];
 
 enum r2r_methods { R2R_PREPARED, R2R_ALL, R2R_NONE };
 

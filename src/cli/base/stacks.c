@@ -51,19 +51,22 @@ static uint64_t hash_frame(const struct cdacq_frame *frame, uint64_t seed)
     return hash_u64(frame->pc ? frame->pc : frame->method ? frame->method->token : 0, seed);
 }
 
-/* Whether two async methods read alike. Those with a state machine have no address. */
+/*
+ * Whether two methods read alike. An async one with a state machine has no address, and in a process that runs, other
+ * code can come to an address.
+ */
 static bool is_same_method(const struct cdacq_method *a, const struct cdacq_method *b)
 {
-    return a->token == b->token && a->il_offset == b->il_offset && a->line == b->line &&
-           a->name_length == b->name_length && !a->name == !b->name &&
-           (!a->name || memcmp(a->name, b->name, a->name_length) == 0);
+    return a->code_start == b->code_start && a->answer == b->answer && a->token == b->token &&
+           a->il_offset == b->il_offset && a->line == b->line && a->name_length == b->name_length &&
+           !a->name == !b->name && (!a->name || memcmp(a->name, b->name, a->name_length) == 0);
 }
 
 static bool is_same_frame(const struct cdacq_frame *a, const struct cdacq_frame *b)
 {
     return a->pc == b->pc && a->by == b->by && a->kind == b->kind && a->funclet == b->funclet &&
            a->is_call == b->is_call && a->after_gap == b->after_gap && a->files_unverified == b->files_unverified &&
-           !a->method == !b->method && (a->kind != CDACQ_FRAME_ASYNC || is_same_method(a->method, b->method));
+           !a->method == !b->method && (!a->method || is_same_method(a->method, b->method));
 }
 
 DEFINE_HASH_TABLE_FUNCTIONS(shared_frames, struct stack_frame *, const struct cdacq_frame *, shared_key, hash_frame,
@@ -119,6 +122,8 @@ static const struct stack_frame *share_frame(struct stacks *stacks, const struct
     if (frame->method)
         shared->method = *frame->method;
     shared->method.error = keep_string(stacks, shared->method.error); /* which is valid until the next look-up only */
+    shared->frame.symbol = keep_string(stacks, frame->symbol);        /* which a process may unload with its module */
+    shared->frame.module = keep_string(stacks, frame->module);
     shared->frame.registers = NULL;
     shared->frame.method = frame->method ? &shared->method : NULL;
     if (!shared_frames_insert(&stacks->shared, shared, NULL))
@@ -165,8 +170,8 @@ static const struct cdacq_system_call *keep_call(struct stacks *stacks, const st
     return copy;
 }
 
-void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
-                bool alone)
+/* Takes ownership of a stack, and returns the one that is kept. */
+static struct stack *keep_stack(struct stacks *stacks, struct stack *stack, const char *problem, bool alone)
 {
     struct stack **known = &stack;
     bool added = true;
@@ -175,6 +180,22 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
         out_of_memory();
     if (added && !stack_list_append(&stacks->list, stack))
         out_of_memory();
+    if (!added)
+        stack_free(stack);
+    return *known;
+}
+
+struct stack *stacks_add_sample(struct stacks *stacks, struct stack *stack, const char *problem, uint64_t samples)
+{
+    struct stack *kept = keep_stack(stacks, stack, problem, false);
+    kept->samples += samples;
+    return kept;
+}
+
+void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
+                bool alone)
+{
+    struct stack *kept = keep_stack(stacks, stack, problem, alone);
     const struct stack_thread item = {.tid = thread->tid,
                                       .signal = thread->signal,
                                       .died = thread->died,
@@ -187,10 +208,8 @@ void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_t
                                       .delays_suspension = thread->delays_suspension,
                                       .name = keep_string(stacks, thread->name),
                                       .call = keep_call(stacks, thread->call)};
-    if (!stack_threads_append(&(*known)->threads, item))
+    if (!stack_threads_append(&kept->threads, item))
         out_of_memory();
-    if (!added)
-        stack_free(stack);
 }
 
 /* How often the `period` frames at `first` occur in a row. */

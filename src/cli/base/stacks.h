@@ -43,6 +43,7 @@ struct stack {
     struct stack_frames frames;
     struct stack_threads threads; /* those that have it, in the order of the target */
     const char *problem;          /* why the walk ended before the outermost frame; NULL: it did not */
+    uint64_t samples;             /* of a recording, which has no threads; else 0 */
 };
 
 DEFINE_VECTOR_TYPE(stack_list, struct stack *);
@@ -80,6 +81,9 @@ struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame);
  */
 void stacks_add(struct stacks *stacks, struct stack *stack, const struct cdacq_thread *thread, const char *problem,
                 bool alone);
+
+/* Adds a stack of a recording. Takes ownership of it, and returns the one that is kept. */
+struct stack *stacks_add_sample(struct stacks *stacks, struct stack *stack, const char *problem, uint64_t samples);
 
 /* Where a visit of the threads of all stacks is, stack by stack. A zeroed struct is before the first. */
 struct stacks_cursor {

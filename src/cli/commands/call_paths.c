@@ -279,7 +279,8 @@ void call_paths_add_stack(struct call_paths *paths, struct answers *answers, con
                           const char *root)
 {
     const struct kept_frame *frames = stack->frames.items;
-    const struct call_path path = {.first = paths->steps.count, .count = stack->threads.count, .stack = stack};
+    const struct call_path path = {
+        .first = paths->steps.count, .count = stack->samples ? stack->samples : stack->threads.count, .stack = stack};
     if (root)
         add_root(paths, root);
     if (stack->problem)

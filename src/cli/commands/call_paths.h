@@ -28,7 +28,7 @@ struct call_site {
 
 struct call_path {
     size_t first, length;      /* of its sites in `steps` */
-    uint64_t count;            /* threads or chains */
+    uint64_t count;            /* threads, chains or samples */
     const struct stack *stack; /* NULL: it is a chain of async methods */
 };
 

@@ -1,19 +1,22 @@
-/* call_profile.h: writes stacks for the programs that draw them: as folded stacks, and as a profile of speedscope. */
+/* call_profile.h: writes stacks for the programs that draw them: folded, for speedscope, and for pprof. */
 #ifndef CDACQ_CLI_COMMANDS_CALL_PROFILE_H
 #define CDACQ_CLI_COMMANDS_CALL_PROFILE_H
 
+#include "src/cli/base/common_options.h"
 #include "src/cli/commands/call_paths.h"
 
-/*
- * "outermost;...;innermost COUNT", a line for each different path; sorts them. Programs that read such lines have a
- * limit, so of a long one the middle is left out; a message says so, and the result is false.
- */
-bool call_profile_write_folded(struct output *out, struct call_paths *paths);
+/* Whether --folded, --speedscope or --pprof is given. */
+bool call_profile_is_wanted(const struct common_options *options);
 
 /*
- * JSON of the form https://www.speedscope.app/file-format-schema.json with one profile, whose samples have the weight
- * 1: each thread is one. `name` is that of the target.
+ * Writes that form of the paths. `name` is that of the target, and `unit` what is counted: "threads".
+ *
+ * --folded: "outermost;...;innermost COUNT", a line for each different path; sorts them. Programs that read such lines
+ * have a limit, so of a long one the middle is left out; a message says so, and the result is false.
+ * --speedscope: JSON of the form https://www.speedscope.app/file-format-schema.json with one profile.
+ * --pprof: profile.proto of https://github.com/google/pprof, in the form of gzip without compression.
  */
-void call_profile_write_speedscope(struct output *out, const struct call_paths *paths, const char *name);
+bool call_profile_write(struct output *out, struct call_paths *paths, const struct common_options *options,
+                        const char *name, const char *unit);
 
 #endif

@@ -123,7 +123,7 @@ static int visit_chain(const struct cdacq_async_chain *chain, void *context)
         work->answers.errors += common->json && chain->methods[i].answer == CDACQ_ANSWER_ERROR;
     if (work->options->failed)
         return 0;
-    if (common->folded)
+    if (call_profile_is_wanted(common))
         call_paths_add_chain(&work->paths, &work->answers, chain);
     else if (common->json)
         write_chain_json(work, chain);
@@ -146,7 +146,7 @@ static int visit_failed(const struct cdacq_failed_task *task, void *context)
     struct work *work = context;
     const struct common_options *common = &work->options->common;
     work->failed_groups++;
-    if (common->folded)
+    if (call_profile_is_wanted(common))
         return 0;
     tell_left_out(work);
     if (common->json && work->options->failed)
@@ -183,10 +183,10 @@ static bool read_operations(struct work *work, const struct opened_target *opene
 }
 
 /* Returns false if something was left out that should not be. */
-static bool write_end(struct work *work)
+static bool write_end(struct work *work, const char *name)
 {
-    if (work->options->common.folded)
-        return call_profile_write_folded(&work->out, &work->paths);
+    if (call_profile_is_wanted(&work->options->common))
+        return call_profile_write(&work->out, &work->paths, &work->options->common, name, "operations");
     if (work->options->common.json)
         return true;
     tell_left_out(work);
@@ -212,7 +212,7 @@ static int show_async(const void *given, const struct opened_target *opened)
     answers_init(&work->answers, &work->out, work->options->common.json);
     work->answers.tells_runtime = opened->tells_runtime;
     bool is_read = read_operations(work, opened);
-    bool is_whole = is_read && write_end(work);
+    bool is_whole = is_read && write_end(work, target_display_name(opened->name));
     if (work->info.problem_count > PROBLEMS_SHOWN)
         message("%" PRIu64 " more problems", work->info.problem_count - PROBLEMS_SHOWN);
     answers_tell_unconfirmed(work->answers.unconfirmed, "method");
@@ -227,8 +227,9 @@ static int show_async(const void *given, const struct opened_target *opened)
 static int run(const void *given)
 {
     const struct async_options *options = given;
-    if (options->common.folded && (options->common.json || options->failed)) {
-        message("async: --folded is about pending chains as text: give no --json or --failed");
+    const struct common_options *common = &options->common;
+    if (common->folded + common->speedscope + common->pprof + (common->json || options->failed) > 1) {
+        message("async: give only one of --folded, --speedscope and --pprof, and with it no --json or --failed");
         return EXIT_USAGE;
     }
     return target_run(&options->common, &(const struct target_use){.run = show_async, .flags = CDACQ_OPEN_STOP});
@@ -245,7 +246,8 @@ const struct command command_async = {
     .section = SECTION_PROCESS,
     RUNS(run, struct async_options),
     .operands = OPERANDS({TARGET_OPERAND}),
-    .options = OPTIONS(whole_rows, json_rows, output_rows, target_rows, names_rows, folded_rows, async_rows),
+    .options =
+        OPTIONS(whole_rows, json_rows, output_rows, target_rows, names_rows, folded_rows, profile_rows, async_rows),
     .summary = "show every pending async operation, and what it waits for",
     .details = "A process is stopped while it is read. Shows the async methods that have suspended, whether a thread\n"
                "waits for them or not: chains in which each method awaits the one above it, and what the innermost\n"

@@ -19,6 +19,7 @@
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
 #include "src/cli/base/svg.h"
+#include "src/cli/commands/flame.h"
 #include "util/arena.h"
 #include "util/escape.h"
 #include "util/file.h"
@@ -291,11 +292,11 @@ static void draw(struct flame *flame)
     output_literal(out, "</svg>\n");
 }
 
-static int draw_file(const struct flame_options *options, int fd)
+int flame_draw(const char *output, const char *name, int fd)
 {
     struct line_reader reader;
     struct flame *flame = allocate(sizeof *flame);
-    flame->name = target_display_name(options->file);
+    flame->name = name;
     line_reader_init(&reader, fd, "folded stacks");
     line_reader_show(&reader, -1);
     int status = EXIT_FAILED;
@@ -303,7 +304,7 @@ static int draw_file(const struct flame_options *options, int fd)
     line_reader_deinit(&reader);
     if (ok && !flame->stacks.count)
         message("%s has no folded stacks, lines of the form 'frame;frame COUNT'", flame->name);
-    else if (ok && output_open(&flame->out, options->common.output)) {
+    else if (ok && output_open(&flame->out, output)) {
         draw(flame);
         if (flame->bad_lines)
             message("%" PRIu64 " line%s left out: no folded stack, or too long", flame->bad_lines,
@@ -372,7 +373,7 @@ static int run(const void *given)
                 errno == EPIPE ? "it is a pipe that no program writes to" : strerror(errno));
         return EXIT_FAILED;
     }
-    int status = draw_file(options, fd);
+    int status = flame_draw(options->common.output, target_display_name(name), fd);
     if (fd != STDIN_FILENO)
         close(fd);
     return status;

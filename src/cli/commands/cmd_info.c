@@ -6,13 +6,14 @@
 
 #include "src/cli/base/commands.h"
 #include "src/cli/base/console.h"
+#include "src/cli/commands/environment.h"
 #include "src/cli/commands/info.h"
 #include "src/cli/commands/stress_log.h"
 #include "util/base.h"
 
 struct info_options {
     struct common_options common;
-    bool stress_log;
+    bool stress_log, environment;
 };
 
 static struct info_kind *find_kind(struct info *info, const char *name)
@@ -116,6 +117,13 @@ static int show_info(const void *given, const struct opened_target *opened)
 static int run(const void *given)
 {
     const struct info_options *options = given;
+    if (options->stress_log && options->environment) {
+        message("info: give only one of --stress-log and --environment");
+        return EXIT_USAGE;
+    }
+    if (options->environment)
+        return target_run(&options->common,
+                          &(const struct target_use){.run = environment_show, .flags = CDACQ_OPEN_PARTIAL});
     const struct target_use log = {.run = stress_log_show},
                             info = {.run = show_info, .flags = CDACQ_OPEN_PARTIAL, .shows_runtime = true};
     return target_run(&options->common, options->stress_log ? &log : &info);
@@ -124,6 +132,8 @@ static int run(const void *given)
 const struct option_row info_rows[] = {
     {"stress-log", NULL, "show the runtime's stress log instead, the newest message first",
      TO_FLAG(struct info_options, stress_log)},
+    {"environment", NULL, "show the environment instead; values of secret names are masked",
+     TO_FLAG(struct info_options, environment)},
     {0},
 };
 
@@ -136,6 +146,7 @@ const struct command command_info = {
     .summary = "show what the target is and what is missing in it",
     .details = "Shows the runtime, where its descriptor came from, the contracts it publishes, the code it has,\n"
                "the mapped files whose missing parts could not be found, and the PDBs that are in use. With\n"
+               "--environment, it shows instead the environment that the process was started with. With\n"
                "--stress-log, it shows instead what the runtime has logged in memory, if it was started with\n"
                "DOTNET_StressLog=1: seconds since the start of the log, thread, facility and message. A '?' before\n"
                "a message means that a string in it may have changed since:\n"

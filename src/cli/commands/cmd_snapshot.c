@@ -22,7 +22,7 @@
 
 struct snapshot_options {
     struct address_options of;
-    bool stacks, heap;
+    bool stacks, heap, arguments;
 };
 
 enum { BATCH = 512 };
@@ -456,6 +456,8 @@ static int take_snapshot(const void *given, const struct opened_target *opened)
     int status = EXIT_FAILED;
     if (!written_core_check(options->of.common.output))
         return EXIT_FAILED;
+    if (options->arguments)
+        (void)cdacq_target_record_arguments(work.target, NULL);
     if (options->of.ips.count)
         add_list(&work, options->of.ips.items, options->of.ips.count);
     bool listed = options->of.ips.count || for_each_runtime(&work, add_own_methods);
@@ -478,6 +480,10 @@ static int run(const void *given)
         message("snapshot: give -o FILE, which cannot be standard output");
         return EXIT_USAGE;
     }
+    if (options->arguments && !options->stacks) {
+        message("snapshot: --arguments needs --stacks");
+        return EXIT_USAGE;
+    }
     const unsigned stop = options->stacks || options->heap ? CDACQ_OPEN_STOP : 0;
     const struct target_use use = {.run = take_snapshot, .flags = CDACQ_OPEN_ALL_RUNTIMES | CDACQ_OPEN_RECORD | stop};
     return target_run(&options->of.common, &use);
@@ -486,6 +492,8 @@ static int run(const void *given)
 const struct option_row snapshot_rows[] = {
     {"stacks", NULL, "include the registers and the stack of every thread", TO_FLAG(struct snapshot_options, stacks)},
     {"heap", NULL, "include the GC heap, all objects with their contents", TO_FLAG(struct snapshot_options, heap)},
+    {"arguments", NULL, "with --stacks: include the command line, which can hold passwords",
+     TO_FLAG(struct snapshot_options, arguments)},
     {0},
 };
 
@@ -498,7 +506,8 @@ const struct command command_snapshot = {
     .summary = "write a small core that answers for these IPs on any machine",
     .details = "Writes an ELF core with only the memory that is read to answer for these IPs (default: all methods\n"
                "and stubs), and the PDBs that lines came from. It needs no other file. With --stacks, it also has the\n"
-               "registers and the stack of every thread, the exceptions and the command line, which hold values that\n"
-               "the program worked with; a process is stopped while it is read. With --heap, it has all objects, so\n"
-               "that heap and object give the same answers from it. FILE cannot be standard output.\n",
+               "registers and the stack of every thread, and the exceptions, which hold values that the program\n"
+               "worked with; a process is stopped while it is read. With --heap, it has all objects, so that heap\n"
+               "and object give the same answers from it. Arguments and environment are left out; --arguments\n"
+               "includes the former. FILE cannot be standard output.\n",
 };

@@ -24,7 +24,7 @@ struct stack_options {
     bool no_async; /* without async methods that wait */
     bool each;     /* identical stacks are not merged */
     bool variables;
-    bool tree, speedscope; /* instead of each stack for itself */
+    bool tree; /* instead of each stack for itself */
 };
 
 struct work {
@@ -153,16 +153,14 @@ static void write_paths(struct work *work)
                              options->common.folded && work->opened->is_one_of_several ? name : NULL);
     if (options->tree)
         call_tree_write(&work->out, &paths, options->native);
-    else if (options->common.folded)
-        work->is_cut = !call_profile_write_folded(&work->out, &paths);
     else
-        call_profile_write_speedscope(&work->out, &paths, name);
+        work->is_cut = !call_profile_write(&work->out, &paths, &options->common, name, "threads");
     call_paths_deinit(&paths);
 }
 
 static bool has_paths(const struct stack_options *options)
 {
-    return options->tree || options->common.folded || options->speedscope;
+    return options->tree || call_profile_is_wanted(&options->common);
 }
 
 static void write_results(struct work *work)
@@ -232,14 +230,15 @@ static int list_stacks(const void *given, const struct opened_target *opened)
 
 static bool check_options(const struct stack_options *options)
 {
-    int forms = options->common.json + options->tree + options->common.folded + options->speedscope;
-    const char *problem = forms > 1 ? "give only one of --json, --tree, --folded and --speedscope"
+    const struct common_options *common = &options->common;
+    int forms = common->json + options->tree + common->folded + common->speedscope + common->pprof;
+    const char *problem = forms > 1 ? "give only one of --json, --tree, --folded, --speedscope and --pprof"
                           : has_paths(options) && (options->each || options->variables)
-                              ? "--tree, --folded and --speedscope merge stacks: give no --each or --variables"
-                          : options->native && (options->common.folded || options->speedscope)
-                              ? "--folded and --speedscope have each native frame: give no --native"
-                          : options->speedscope && options->common.targets.count > 1
-                              ? "--speedscope writes one document: give one TARGET"
+                              ? "--tree and the forms of profiles merge stacks: give no --each or --variables"
+                          : options->native && call_profile_is_wanted(common)
+                              ? "the forms of profiles have each native frame: give no --native"
+                          : (common->speedscope || common->pprof) && common->targets.count > 1
+                              ? "--speedscope and --pprof write one document: give one TARGET"
                               : NULL;
     if (problem)
         message("stack: %s", problem);
@@ -265,7 +264,6 @@ const struct option_row stack_rows[] = {
      TO_FLAG(struct stack_options, variables)},
     {"tree", NULL, "merge all stacks into one tree, with the threads of each branch",
      TO_FLAG(struct stack_options, tree)},
-    {"speedscope", NULL, "write the JSON that speedscope reads", TO_FLAG(struct stack_options, speedscope)},
     {0},
 };
 
@@ -274,7 +272,7 @@ const struct command command_stack = {
     .section = SECTION_PROCESS,
     RUNS(run, struct stack_options),
     .operands = OPERANDS({TARGET_OPERAND, .repeats = true}),
-    .options = OPTIONS(json_rows, output_rows, target_rows, names_rows, folded_rows, stack_rows),
+    .options = OPTIONS(json_rows, output_rows, target_rows, names_rows, folded_rows, profile_rows, stack_rows),
     .summary = "show every thread's frames, managed and native",
     .details = "A process is stopped while it is read. Frames are numbered from the innermost; a frame's address is\n"
                "where execution continues. Threads with the same stack are shown together, and frames that repeat\n"
