@@ -130,6 +130,8 @@ static const char *live_gone(struct target *target)
 static bool live_unchanged(struct target *target, const struct read_log *log, size_t from)
 {
     struct live_pages *pages = &live_of(target)->pages;
+    if (!log->reads.count && !log->files.count && !log->incomplete)
+        return true;
     const struct logged_file *differs = live_pages_differing_file(pages, &log->files);
     if (differs)
         live_distrust_file(target, differs->address);

@@ -145,7 +145,8 @@ static bool read_counts(struct thread_sampler *sampler, struct sampled_thread *t
     char text[sizeof thread->schedule];
     size_t n = 0;
     if (thread->counts >= 0) {
-        n = file_read_at(thread->counts, 0, text, sizeof text - 1);
+        ssize_t got = pread(thread->counts, text, sizeof text - 1, 0); /* one call: there are many threads */
+        n = got > 0 ? (size_t)got : 0;
         text[n] = '\0';
     } else {
         n = read_file(sampler, thread->tid, "schedstat", text, sizeof text);
@@ -187,12 +188,13 @@ enum thread_look thread_sampler_look(struct thread_sampler *sampler, struct samp
     }
     if (!ran)
         return THREAD_STILL;
+    thread->waited = false;
     if (!read_call(sampler, thread->tid, call))
         return THREAD_READY;
     bool is_same = thread->is_known && thread->call[0] && strcmp(call, thread->call) == 0;
     if (is_same && has_same_stack(sampler, thread))
         return THREAD_STILL;
-    thread->call[0] = '\0';
+    thread->waited = true;
     return THREAD_WAITS;
 }
 
@@ -216,7 +218,8 @@ static void keep_stack(struct thread_sampler *sampler, struct sampled_thread *th
 {
     const struct register_machine *machine = register_machine_find(sampler->target->elf_machine);
     thread->call[0] = '\0';
-    if (stopped->mode == CDACQ_MODE_USER || !machine || !read_call(sampler, thread->tid, thread->call))
+    if (!thread->waited || stopped->mode == CDACQ_MODE_USER || !machine ||
+        !read_call(sampler, thread->tid, thread->call))
         return;
     thread->sp = stopped->registers.values[machine->sp];
     if (!thread->stack && !(thread->stack = malloc(SAMPLED_STACK_MAX)))

@@ -31,6 +31,7 @@ struct sampled_thread {
     uint64_t listing; /* the last one that has it */
     bool is_asked;    /* to stop: it is traced */
     bool is_known;    /* it was stopped at least once */
+    bool waited;      /* when it was last looked at */
 };
 
 static inline uint64_t sampled_thread_key(struct sampled_thread *const *thread)

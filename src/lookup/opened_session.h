@@ -30,11 +30,21 @@ struct thrown {
 
 DEFINE_VECTOR(thrown_list, struct thrown);
 
+static inline uint64_t native_address(const uint64_t *address)
+{
+    return *address;
+}
+
+DEFINE_HASH_TABLE(native_addresses, uint64_t, uint64_t, native_address, hash_u64, equal_u64);
+
 /* What a walk has met while threads are sampled, and memory stays from one to the next. */
 struct session_sampling {
-    bool is_doubtful;  /* code that is not known, as if it were new */
-    bool has_changed;  /* objects, while they were read */
-    bool may_be_freed; /* code: other code may be there soon */
+    struct native_addresses native; /* at which no runtime has code */
+    struct read_log log;            /* of objects */
+    bool is_strict;                 /* what they were read from is compared at once, not after the walk */
+    bool is_doubtful;               /* code that is not known, as if it were new */
+    bool has_changed;               /* objects, while they were read */
+    bool may_be_freed;              /* code: other code may be there soon */
 };
 
 struct cdacq_session {

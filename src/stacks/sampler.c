@@ -64,6 +64,7 @@ static void note_threads(struct cdacq_sampler *sampler)
 
 static void read_anew(struct cdacq_sampler *sampler)
 {
+    native_addresses_deinit(&sampler->sampling.native);
     target_owner(sampler->session->resolver.target)->refresh++;
     resolver_begin(&sampler->session->resolver);
     note_threads(sampler);
@@ -112,9 +113,11 @@ static void visit_stopped(struct sampled_thread *sampled, const struct target_th
         thread.registers = &registers;
         thread.mode = stopped->mode;
         renew(sampler, &thread, stopped->registers.values[machine->sp]);
-        sampler->sampling = (struct session_sampling){0};
+        struct session_sampling *found = &sampler->sampling;
+        found->is_strict = sample.again;
+        found->is_doubtful = found->has_changed = found->may_be_freed = false;
         sampler->stops = sampler->visit(&sample, sampler->context) != 0;
-        const struct session_sampling *found = &sampler->sampling;
+        (void)stack_objects_hold(sampler->session);
         bool is_void = found->has_changed || (found->is_doubtful && !is_last);
         if (sampler->stops || sample.again || !is_void)
             break;
@@ -246,5 +249,7 @@ void cdacq_sampler_destroy(struct cdacq_sampler *sampler)
     thread_sampler_deinit(&sampler->threads);
     sampler->session->resolver.records.text_users--;
     known_threads_deinit(&sampler->known);
+    native_addresses_deinit(&sampler->sampling.native);
+    read_log_deinit(&sampler->sampling.log);
     free(sampler);
 }

@@ -436,6 +436,11 @@ struct shown_frame {
     char error[CDACQ_ERROR_MESSAGE_SIZE]; /* of the method: the session may look others up before it is visited */
 };
 
+static bool is_known_native(const struct cdacq_session *session, uint64_t pc)
+{
+    return session->sampling && native_addresses_find(&session->sampling->native, pc);
+}
+
 static void show_frame(struct cdacq_session *session, const struct stack_walk *walk, const struct walk_frame *frame,
                        unsigned index, struct shown_frame *ret)
 {
@@ -457,8 +462,12 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
     ret->frame.registers = &ret->registers;
     ret->frame.pc = frame->registers.values[walk->machine->pc];
     ret->frame.sp = frame->registers.values[walk->machine->sp];
-    if (name_managed(session, &ret->frame, &ret->method))
+    if (is_known_native(session, ret->frame.pc))
+        ret->method = (struct cdacq_method){.size = sizeof ret->method, .answer = CDACQ_ANSWER_NONE};
+    else if (name_managed(session, &ret->frame, &ret->method))
         ret->frame.method = &ret->method;
+    else if (session->sampling && is_native(session, ret->frame.pc))
+        (void)native_addresses_insert(&session->sampling->native, ret->frame.pc, NULL);
     if (ret->method.answer == CDACQ_ANSWER_ERROR) {
         snprintf(ret->error, sizeof ret->error, "%s", ret->method.error);
         ret->method.error = ret->error;
@@ -546,28 +555,34 @@ static bool visit_frame(const struct visited_walk *visited, const struct cdacq_f
 }
 
 /*
- * The async methods that come before a frame. While threads are sampled, objects can move: none where what they were
- * read from has changed since, and that is then read again for the next try.
+ * The async methods that come before a frame. While threads are sampled, objects can move: what they were read from is
+ * compared after the walk and, in a second try, at once.
  */
 static const struct async_frame *read_async(struct cdacq_session *session, struct stack_async *async,
                                             const struct cdacq_frame *before, size_t *ret_count)
 {
-    struct epoch *epoch = &session->resolver.epoch;
-    struct epoch_tries tries = {0};
-    struct read_log log = {0};
-    if (!session->sampling)
+    struct session_sampling *sampling = session->sampling;
+    if (!sampling)
         return stack_async_before(async, before, ret_count);
-    epoch_begin_aside(epoch, &log);
+    struct read_log *outer = reader_log(&session->resolver.reader, &sampling->log);
     const struct async_frame *found = stack_async_before(async, before, ret_count);
-    if (!target_unchanged(epoch->target->memory, &log, 0)) {
-        for (size_t i = 0; i < log.reads.count; i++)
-            target_renew(epoch->target->memory, log.reads.items[i].address,
-                         log.reads.items[i].address + log.reads.items[i].size);
-        session->sampling->has_changed = true;
+    (void)reader_log(&session->resolver.reader, outer);
+    if (sampling->is_strict && !stack_objects_hold(session))
         *ret_count = 0;
-    }
-    (void)epoch_again_aside(epoch, &tries, &log, false);
     return found;
+}
+
+bool stack_objects_hold(struct cdacq_session *session)
+{
+    struct session_sampling *sampling = session->sampling;
+    struct target *memory = session->resolver.target->memory;
+    const struct logged_reads *reads = &sampling->log.reads;
+    bool holds = target_unchanged(memory, &sampling->log, 0);
+    for (size_t i = 0; i < reads->count && !holds; i++)
+        target_renew(memory, reads->items[i].address, reads->items[i].address + reads->items[i].size);
+    sampling->has_changed |= !holds;
+    read_log_clear(&sampling->log);
+    return holds;
 }
 
 /* Visits the async methods that come before a frame with code. */

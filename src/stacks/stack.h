@@ -11,4 +11,7 @@ enum cdacq_status stack_runtime_threads(struct cdacq_session *session, struct th
 
 struct cdacq_registers stack_registers_of(const struct registers *registers);
 
+/* Whether the process still has what async methods were read from. If not, that is read again for the next try. */
+bool stack_objects_hold(struct cdacq_session *session);
+
 #endif

@@ -33,6 +33,7 @@ PERF = shutil.which("perf")
 THREADS = 12
 SHARE = 0.7
 LEAST = 150  # samples of the two methods, from which their shares are judged
+ROUNDS = int(os.environ.get("ROUNDS", "9"))
 SEVENTY, THIRTY, WAITING = "Recorded.Program.Seventy(uint, int)", "Recorded.Program.Thirty(uint, int)", "Recorded.Program.WaitForSignal()"
 
 
@@ -172,16 +173,16 @@ def run(version, work, note):
 def measure(version, work):
     """In turn with and without a recording, so that what else the machine does counts for both."""
     command = lab.program_command(work, "recorded", version)
-    for busy in (50, 2):
+    for busy in (2, 50):
         for mode in ("--cpu", "--wall"):
             costs, rates, said = [], [], ""
             with Program(command, 50, busy) as program:
-                for _ in range(9):
-                    alone = program.rate(4)
-                    tool = subprocess.Popen([TOOL, "record", mode, "--duration", "6", "-o", os.devnull, str(program.pid)],
+                for _ in range(ROUNDS):
+                    alone = program.rate(3)
+                    tool = subprocess.Popen([TOOL, "record", mode, "--duration", "5", "-o", os.devnull, str(program.pid)],
                                             stderr=subprocess.PIPE, text=True)
                     time.sleep(1)
-                    recorded = program.rate(4)
+                    recorded = program.rate(3)
                     said = tool.communicate()[1]
                     costs.append(1 - recorded / alone)
                     rates.append(alone)
