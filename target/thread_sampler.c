@@ -204,7 +204,6 @@ enum cdacq_status thread_sampler_ask(struct thread_sampler *sampler, struct samp
                                      struct cdacq_error *err)
 {
     thread->asked = monotonic_ns();
-    thread->rounds = 0;
     thread->is_asked = thread_interrupt(sampler->target->pid, thread->tid);
     if (thread->is_asked)
         return CDACQ_OK;

@@ -27,7 +27,7 @@ struct sampled_thread {
     uint64_t sp;
     size_t stack_size;
     uint64_t asked;   /* when it did not stand still yet, in nanoseconds: after it was asked to stop */
-    uint64_t rounds;  /* since it was asked */
+    uint64_t rounds;  /* in which it was not visited, since the last visit */
     uint64_t listing; /* the last one that has it */
     bool is_asked;    /* to stop: it is traced */
     bool is_known;    /* it was stopped at least once */

@@ -58,6 +58,7 @@ MAY_OPEN = {
     "target/proc_freezer.c": {"file_read_text"},  # /sys/fs/cgroup
     "target/control_group.c": {"file_read_text"},
     "src/api/thread_times.c": {"file_read_text"},
+    "target/thread_sampler.c": {"file_read_text", "openat"},
     # The folder of fetched files, and what is in it by escaped names.
     "src/files/symbol_server.c": {"open", "openat", "lstat", "fstatat", "realpath"},
     "descriptors/runtime.c": {"file_open"},  # a descriptor that the user names
@@ -66,6 +67,7 @@ MAY_OPEN = {
     "src/cli/commands/output_folder.c": {"open", "openat", "fstatat"},
     "src/cli/base/watchdog.c": {"file_read_text"},  # /proc
     "src/cli/commands/follow.c": {"syscall"},  # pidfd_open
+    "src/cli/commands/cmd_record.c": {"syscall"},  # sched_setattr
     "src/cli/main.c": {"open"},  # /dev/null
     "src/cli/commands/workers.c": {"open"},
     **{f"src/cli/{name}.c": THE_USER

@@ -604,8 +604,8 @@ class Target(Lookups):
         """The variables that the process was started with, as "NAME=VALUE"; often, secrets are among them."""
         found: list[str] = []
 
-        def take(variable: bytes, _context: object) -> int:
-            found.append(_decode.text(variable) or "")
+        def take(variable: int, _context: object) -> int:
+            found.append(_decode.text(ctypes.string_at(variable)) or "")
             return 0
 
         with self._using() as handle, self._pending.collecting():

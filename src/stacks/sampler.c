@@ -13,9 +13,10 @@
 #include "util/hash_table.h"
 
 enum {
-    THREAD_SIZE = 4096,                /* of the runtime's Thread, at most */
-    STACK_SIZE = 256 * 1024,           /* which is read again at once */
-    SPIN_NS = 30 * 1000,               /* a thread that runs stops in so much time */
+    ASKED_MAX = 4,           /* threads that wait for a processor, to stop then: the others are left for later rounds */
+    THREAD_SIZE = 4096,      /* of the runtime's Thread, at most */
+    STACK_SIZE = 256 * 1024, /* which is read again at once */
+    SPIN_NS = 30 * 1000,     /* a thread that runs stops in so much time */
     FIRST_PAUSE_NS = 20 * 1000,        /* then the processor is left to it */
     LAST_PAUSE_NS = 1000 * 1000,       /* between looks at threads that wait for a processor */
     ANEW_NS = 1000 * 1000 * 1000,      /* after which all is read anew */
@@ -46,6 +47,7 @@ struct cdacq_sampler {
     int (*visit)(const struct cdacq_sample *sample, void *context);
     void *context;
     bool stops;
+    unsigned asked; /* threads that have yet to stop */
 };
 
 /* ---- Reading anew ---- */
@@ -125,15 +127,18 @@ static void visit_stopped(struct sampled_thread *sampled, const struct target_th
             read_anew(sampler);
         sample.again = true;
     }
+    sampled->rounds = 0;
     if (sampler->sampling.may_be_freed)
         sampler->anew = 0;
 }
 
-static void visit_unchanged(struct cdacq_sampler *sampler, const struct sampled_thread *sampled)
+static void visit_unchanged(struct cdacq_sampler *sampler, struct sampled_thread *sampled)
 {
     struct cdacq_thread thread;
     form_thread(sampler, sampled, &thread);
-    const struct cdacq_sample sample = {.size = sizeof sample, .thread = &thread, .rounds = 1, .is_unchanged = true};
+    const struct cdacq_sample sample = {
+        .size = sizeof sample, .thread = &thread, .rounds = 1 + sampled->rounds, .is_unchanged = true};
+    sampled->rounds = 0;
     sampler->stops = sampler->visit(&sample, sampler->context) != 0;
 }
 
@@ -169,17 +174,20 @@ static void wait_for_others(struct cdacq_sampler *sampler, uint64_t end)
 static enum cdacq_status look_at(struct cdacq_sampler *sampler, struct sampled_thread *thread, struct cdacq_error *err)
 {
     bool only_running = sampler->flags & CDACQ_SAMPLE_RUNNING;
-    if (thread->is_asked) {
+    if (thread->is_asked || sampler->asked >= ASKED_MAX) {
         thread->rounds += !only_running;
         return CDACQ_OK;
     }
     enum thread_look look = thread_sampler_look(&sampler->threads, thread);
     if (look == THREAD_GONE || (only_running && look != THREAD_READY))
         return CDACQ_OK;
-    if (look != THREAD_STILL || !thread->is_known)
-        return stop(sampler, thread, err);
-    visit_unchanged(sampler, thread);
-    return CDACQ_OK;
+    if (look == THREAD_STILL && thread->is_known) {
+        visit_unchanged(sampler, thread);
+        return CDACQ_OK;
+    }
+    enum cdacq_status status = stop(sampler, thread, err);
+    sampler->asked += thread->is_asked;
+    return status;
 }
 
 enum cdacq_status cdacq_sampler_visit(struct cdacq_sampler *sampler, uint64_t patience,
@@ -200,8 +208,12 @@ enum cdacq_status cdacq_sampler_visit(struct cdacq_sampler *sampler, uint64_t pa
     session->sampling = &sampler->sampling;
     session->threads.fuel = &sampler->fuel;
     enum cdacq_status status = thread_sampler_begin(&sampler->threads, err);
-    for (size_t i = 0; i < sampler->threads.threads.count && status >= 0 && !sampler->stops; i++)
-        status = look_at(sampler, sampler->threads.threads.items[i], err);
+    const struct sampled_list *threads = &sampler->threads.threads;
+    sampler->asked = 0;
+    for (size_t i = 0; i < threads->count; i++)
+        sampler->asked += threads->items[i]->is_asked;
+    for (size_t i = 0; i < threads->count && status >= 0 && !sampler->stops; i++) /* another one first each time */
+        status = look_at(sampler, threads->items[(sampler->threads.rounds * ASKED_MAX + i) % threads->count], err);
     wait_for_others(sampler, end);
     session->sampling = NULL;
     session->threads.fuel = NULL;

@@ -40,7 +40,8 @@ SEVENTY, THIRTY, WAITING = "Recorded.Program.Seventy(uint, int)", "Recorded.Prog
 class Program:
     def __init__(self, command, threads, busy):
         self.process = subprocess.Popen([*command, str(threads), str(busy)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env={**os.environ, "DOTNET_PerfMapEnabled": "1"})
+                                        text=True, env={**os.environ, "DOTNET_PerfMapEnabled": "1",
+                                                                "DOTNET_EnableWriteXorExecute": "0"})
         self.pid = int(re.fullmatch(r"READY (\d+)\n", self.process.stdout.readline())[1])
 
     def count(self):

@@ -28,6 +28,7 @@ enum {
     RATE_MAX = 1000,
     SECONDS = 10,
     SECONDS_MAX = 24 * 60 * 60,
+    NICE = -10,
     SLICE_NS = 100 * 1000, /* the shortest that the kernel gives */
 };
 
@@ -112,7 +113,7 @@ static int visit_sample(const struct cdacq_sample *sample, void *context)
  * Has the kernel run the tool soon after it wakes, where others use the processors: a thread may have stopped, and waits
  * for it. Since Linux 6.12, one with a short slice of time goes first. Source: sched_setattr(2).
  */
-static void ask_for_short_slices(void)
+static void hurry(void)
 {
     struct {
         uint32_t size, policy;
@@ -122,6 +123,7 @@ static void ask_for_short_slices(void)
         uint64_t runtime, deadline, period;
     } attributes = {.size = sizeof attributes, .nice = getpriority(PRIO_PROCESS, 0), .runtime = SLICE_NS};
     (void)syscall(SYS_sched_setattr, 0, &attributes, 0u);
+    (void)setpriority(PRIO_PROCESS, 0, NICE); /* where that is allowed */
     (void)prctl(PR_SET_TIMERSLACK, 1000UL);
 }
 
@@ -238,7 +240,7 @@ static int record_process(const void *given, const struct opened_target *opened)
     answers_init(&work.answers, &unused, false);
     progress_end_all();
     follow_begin();
-    ask_for_short_slices();
+    hurry();
     uint64_t time = record(&work, sampler, &status, &error);
     cdacq_sampler_destroy(sampler);
     tell_cost(&work, opened->target, time);

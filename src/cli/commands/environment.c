@@ -13,32 +13,11 @@
 #include "src/cli/base/json_writer.h"
 #include "util/base.h"
 
-static const char *const secret_names[] = {
-    "AUTH",
-    "CERT",
-    "CONNECTION_STRING",
-    "CONNECTIONSTRING",
-    "CONNSTR",
-    "COOKIE",
-    "CREDENTIAL",
-    "DSN",
-    "KEY",
-    "PASS",
-    "PASSPHRASE",
-    "PASSWD",
-    "PASSWORD",
-    "PAT",
-    "PRIVATE",
-    "PWD",
-    "SALT",
-    "SAS",
-    "SECRET",
-    "SIGNATURE",
-    "TOKEN",
-};
-
-/* Of these, "PAT" and the like are words of a name: PATH is none. */
-enum { PART_LENGTH = 4 };
+/* Anywhere in a name, and as a word of it: PATH has no PAT. */
+static const char *const secret_parts[] = {
+    "AUTH", "CONNECTION_STRING", "CONNECTIONSTRING", "COOKIE",    "CREDENTIAL", "KEY",
+    "PASS", "PRIVATE",           "SECRET",           "SIGNATURE", "TOKEN"};
+static const char *const secret_words[] = {"CERT", "CONNSTR", "DSN", "PAT", "PWD", "SALT", "SAS"};
 
 static const char *const secret_values[] = {
     "accountkey=", "password=", "pwd=", "secret=", "sharedaccesskey=", "sharedaccesssignature=", "token=", "bearer "};
@@ -48,13 +27,12 @@ static bool is_letter(char c)
     return isalpha((unsigned char)c);
 }
 
-static bool has_word(const char *name, size_t length, const char *word)
+static bool has_part(const char *name, size_t length, const char *part, bool as_word)
 {
-    size_t n = strlen(word);
+    size_t n = strlen(part);
     for (size_t i = 0; i + n <= length; i++) {
-        bool is_whole = (i == 0 || !is_letter(name[i - 1])) && (i + n == length || !is_letter(name[i + n]));
-        if (strncasecmp(name + i, word, n) == 0 &&
-            (is_whole || n > PART_LENGTH || !strcmp(word, "AUTH") || !strcmp(word, "PASS")))
+        bool is_word = (i == 0 || !is_letter(name[i - 1])) && (i + n == length || !is_letter(name[i + n]));
+        if (strncasecmp(name + i, part, n) == 0 && (is_word || !as_word))
             return true;
     }
     return false;
@@ -68,12 +46,15 @@ static bool has_user(const char *value)
     return host && memchr(host + 3, '@', length);
 }
 
-bool environment_is_secret(const char *name, size_t length, const char *value)
+static bool is_secret(const char *name, size_t length, const char *value)
 {
     if (length == 3 && strncmp(name, "PWD", 3) == 0) /* the current folder */
         return false;
-    for (size_t i = 0; i < ARRAY_SIZE(secret_names); i++)
-        if (has_word(name, length, secret_names[i]))
+    for (size_t i = 0; i < ARRAY_SIZE(secret_parts); i++)
+        if (has_part(name, length, secret_parts[i], false))
+            return true;
+    for (size_t i = 0; i < ARRAY_SIZE(secret_words); i++)
+        if (has_part(name, length, secret_words[i], true))
             return true;
     for (size_t i = 0; i < ARRAY_SIZE(secret_values); i++)
         if (strcasestr(value, secret_values[i]))
@@ -83,7 +64,6 @@ bool environment_is_secret(const char *name, size_t length, const char *value)
 
 struct work {
     struct output out;
-    struct json_writer writer;
     bool json;
 };
 
@@ -92,14 +72,13 @@ static int write_variable(const char *variable, void *context)
     struct work *work = context;
     const char *value = strchr(variable, '=');
     size_t length = value ? (size_t)(value - variable) : strlen(variable);
-    bool is_masked = !value || environment_is_secret(variable, length, value + 1);
+    bool is_masked = !value || is_secret(variable, length, value + 1);
     if (work->json) {
-        json_begin_object(&work->writer, NULL);
-        json_string_bytes(&work->writer, "name", variable, length);
-        json_string(&work->writer, "value", is_masked ? NULL : value + 1);
-        json_bool(&work->writer, "masked", is_masked);
-        json_end_object(&work->writer);
-        json_end_line(&work->writer);
+        struct json_writer writer = json_begin_line(&work->out), *w = &writer;
+        json_string_bytes(w, "name", variable, length);
+        json_string(w, "value", is_masked ? NULL : value + 1);
+        json_bool(w, "masked", is_masked);
+        json_end_line(w);
     } else {
         output_escaped(&work->out, variable, length, ESCAPE_DATA);
         output_text_between(&work->out, "=", is_masked ? "***" : value + 1, "\n");
@@ -114,7 +93,6 @@ int environment_show(const void *given, const struct opened_target *opened)
     struct cdacq_error error;
     if (!output_open(&work.out, options->output))
         return EXIT_FAILED;
-    work.writer = json_begin(&work.out);
     enum cdacq_status status = cdacq_target_visit_environment(opened->target, write_variable, &work, &error);
     if (status < 0)
         message("%s", error.message);

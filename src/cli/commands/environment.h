@@ -7,7 +7,4 @@
 /* As target_use.run; `given` begins with struct common_options. */
 int environment_show(const void *given, const struct opened_target *opened);
 
-/* Whether the value of a variable is not to be shown, by its name and by what it looks like. */
-bool environment_is_secret(const char *name, size_t length, const char *value);
-
 #endif

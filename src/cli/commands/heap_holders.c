@@ -46,7 +46,7 @@ static void sum_up(struct search *search)
 {
     const struct heap_paths *paths = &search->paths;
     size_t count = search->graph->places.count;
-    search->sums = spill_allocate(((uint64_t)count + 1) * sizeof *search->sums);
+    search->sums = allocate_large(((uint64_t)count + 1) * sizeof *search->sums);
     for (uint32_t i = 0; i < count; i++) {
         search->sums[i] = weight_of(search, i);
         search->whole += search->sums[i];
@@ -176,7 +176,7 @@ static void count_objects(const struct search *search, struct heap_holders *ret)
 {
     const struct heap_graph *graph = search->graph;
     size_t types = graph->types.count;
-    uint8_t *below = spill_allocate(graph->places.count + 1); /* the number of a holder */
+    uint8_t *below = allocate_large(graph->places.count + 1); /* the number of a holder */
     double *tally = allocate((types + 1) * HOLDERS_MAX * sizeof *tally);
     for (size_t i = 0; i < search->paths.reached; i++) {
         uint32_t object = search->paths.order[i], from = search->paths.from[object];
