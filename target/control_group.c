@@ -72,7 +72,10 @@ struct mount {
     int root_length, point_length;
 };
 
-/* `controller`: of version 1; NULL: of version 2. Reads a line: "31 23 0:28 /root /point options [tags...] - type source options". */
+/*
+ * `controller`: of version 1; NULL: of version 2. Reads a line: "31 23 0:28 /root /point options [tags...] - type
+ * source options".
+ */
 static bool read_mount(const char *line, size_t length, const char *controller, struct mount *ret)
 {
     const char *fields[FIELDS_MAX];

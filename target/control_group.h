@@ -1,7 +1,8 @@
 /*
  * control_group.h: the control groups of a process, and the limits on processor time and memory that they set. The
- * limits of a group hold for all groups below it. Source: Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max, cpu.stat,
- * memory.max, memory.stat), admin-guide/cgroup-v1/memory.rst, scheduler/sched-bwc.rst; cgroups(7), proc_pid_mountinfo(5). Thread-safe.
+ * limits of a group hold for all groups below it. Source: Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max,
+ * cpu.stat, memory.max, memory.stat), admin-guide/cgroup-v1/memory.rst, scheduler/sched-bwc.rst; cgroups(7),
+ * proc_pid_mountinfo(5). Thread-safe.
  */
 #ifndef CDACQ_TARGET_CONTROL_GROUP_H
 #define CDACQ_TARGET_CONTROL_GROUP_H

@@ -26,7 +26,8 @@ struct target;
 struct threads;
 
 /*
- * Begins to trace a thread, and has it stop. False: it cannot be traced, and errno says why; ESRCH also if it has ended.
+ * Begins to trace a thread, and has it stop. False: it cannot be traced, and errno says why; ESRCH also if it has
+ * ended.
  */
 bool thread_interrupt(int pid, pid_t tid);
 

@@ -195,7 +195,9 @@ bool r2r_image_contradicts(const struct r2r_image *image, struct reader *reader,
     uint16_t component;
     if (!start_of_methoddef(image, reader, rid, &start) || start == function)
         return false;
-    /* A second method with the same token, such as the async variant of one that returns a Task, is no contradiction. */
+    /*
+     * A second method with the same token, such as the async variant of one that returns a Task, is no contradiction.
+     */
     const struct r2r_entries *entries = r2r_image_entries(image, reader);
     return entries && r2r_entry(entries, function, &entry, &component) == ENTRY_METHODDEF && entry != rid;
 }

@@ -428,10 +428,10 @@ CDACQ_API enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *t
                                                           struct cdacq_error *err);
 
 /*
- * Calls `visit_variable` for each variable of the environment that the process was started with, as "NAME=VALUE", in its order,
- * also where the program has changed it since. Any bytes, and often secrets. The string is valid until `visit_variable`
- * returns. CDACQ_STOPPED: it returned non-zero. Fails with NOMEM, and with MEMORY if the target lacks it, as cores without
- * the top of the first thread's stack do, and snapshots. Source: proc(5); Linux fs/binfmt_elf.c.
+ * Calls `visit_variable` for each variable of the environment that the process was started with, as "NAME=VALUE", in
+ * its order, also where the program has changed it since. Any bytes, and often secrets. The string is valid until
+ * `visit_variable` returns. CDACQ_STOPPED: it returned non-zero. Fails with NOMEM, and with MEMORY if the target lacks
+ * it, as cores without the top of the first thread's stack do, and snapshots. Source: proc(5); Linux fs/binfmt_elf.c.
  */
 CDACQ_API enum cdacq_status cdacq_target_visit_environment(struct cdacq_target *target,
                                                            int (*visit_variable)(const char *variable, void *context),

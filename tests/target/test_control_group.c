@@ -1,6 +1,6 @@
 /*
- * test_control_group.c: which limits on processor time and memory a process has, by folders that are laid out as those of the
- * kernel, of both versions.
+ * test_control_group.c: which limits on processor time and memory a process has, by folders that are laid out as those
+ * of the kernel, of both versions.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -213,7 +213,10 @@ void stack_write_repeats(struct output *out, const struct stack_run *run)
                   run->count - 1, plural(run->count - 1));
 }
 
-/* A line for the frames that only wait, and the async methods between them, which thus come before the method that waits. */
+/*
+ * A line for the frames that only wait, and the async methods between them, which thus come before the method that
+ * waits.
+ */
 static void write_waiting(struct answers *answers, const struct stack *stack, size_t count)
 {
     output_literal(answers->out, "     ");

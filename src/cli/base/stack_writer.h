@@ -22,7 +22,10 @@ void stack_write_text(struct answers *answers, const struct stack *stack, enum n
 /* "12 "worker"" or "12, died of SIGSEGV". */
 void stack_write_thread(struct output *out, const struct stack_thread *thread);
 
-/* A line for several frames: "... 9 native frames (libcoreclr.so)", with the words before the modules. Async methods do not count. */
+/*
+ * A line for several frames: "... 9 native frames (libcoreclr.so)", with the words before the modules. Async methods do
+ * not count.
+ */
 void stack_write_row(struct output *out, const struct stack *stack, size_t first, size_t count, const char *words);
 
 /* "... 2 frames above repeated 40 times more". */

@@ -476,7 +476,9 @@ static int run_export(const struct heap_options *options)
     return target_run(&with_file.common, &(const struct target_use){.run = show_heap, .flags = CDACQ_OPEN_STOP});
 }
 
-/* A graph may be larger than the core, whose segments can share bytes: what is kept in memory is bounded by its size. */
+/*
+ * A graph may be larger than the core, whose segments can share bytes: what is kept in memory is bounded by its size.
+ */
 static void set_bound_by_size(const char *core)
 {
     struct stat st;

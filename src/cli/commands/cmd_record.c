@@ -110,8 +110,8 @@ static int visit_sample(const struct cdacq_sample *sample, void *context)
 }
 
 /*
- * Has the kernel run the tool soon after it wakes, where others use the processors: a thread may have stopped, and waits
- * for it. Since Linux 6.12, one with a short slice of time goes first. Source: sched_setattr(2).
+ * Has the kernel run the tool soon after it wakes, where others use the processors: a thread may have stopped, and
+ * waits for it. Since Linux 6.12, one with a short slice of time goes first. Source: sched_setattr(2).
  */
 static void hurry(void)
 {

@@ -163,7 +163,9 @@ static void put_text(struct stream *stream, const char *text)
         put_units(stream, text);
 }
 
-/* Seven bits a byte, the highest first; all but the last byte have their highest bit set; the first one has the sign. */
+/*
+ * Seven bits a byte, the highest first; all but the last byte have their highest bit set; the first one has the sign.
+ */
 static void put_compressed(struct stream *stream, int32_t value)
 {
     unsigned bytes = 1;
