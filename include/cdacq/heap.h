@@ -254,7 +254,8 @@ CDACQ_API const char *cdacq_handle_kind_text(enum cdacq_handle_kind kind);
 struct cdacq_heap_root {
     size_t size;
     enum cdacq_root_kind kind;
-    bool keeps;       /* the object is not collected because of it; false for weak handles and finalizable objects */
+    /* The object stays because of it. False for weak handles, finalizable objects, statics of collectible types. */
+    bool keeps;
     bool is_interior; /* `object` may be an address within an object, or none of the heap */
     uint64_t address; /* where the reference is; 0: in a register */
     uint64_t object;

@@ -27,6 +27,9 @@ static enum cdacq_status give_name(struct cdacq_session *session, uint64_t objec
 #define cdacq_session_visit_references   give_references
 #define cdacq_session_get_reference_name give_name
 
+#include "src/cli/base/json_writer.c"
+#include "src/cli/base/output.c"
+#include "src/cli/base/heap_holder.c"
 #include "src/cli/base/spill.c"
 #include "src/cli/commands/heap_paths.c"
 #include "src/cli/commands/heap_holders.c"
