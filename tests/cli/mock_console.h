@@ -93,6 +93,11 @@ void *allocate(size_t size)
     return data;
 }
 
+void *allocate_large(uint64_t size)
+{
+    return allocate(size);
+}
+
 void *reallocate(void *data, size_t size)
 {
     data = realloc(data, size);
