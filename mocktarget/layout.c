@@ -93,6 +93,9 @@ static uint32_t inline_size(const struct mock *mock, enum mock_field field)
         return mock->sizes[T_CMiniMdRW];
     case F_StressMsg_Header:
         return MOCK_STRESS_HEADER;
+    case F_GCHeap_GenerationTable: /* these two stand for more than the mock has */
+    case F_GCHeap_OomData:
+        return 4 * mock->word;
     case F_Module_TypeDefToMethodTableMap:
     case F_Module_MethodDefToDescMap:
     case F_Module_FieldDefToDescMap:

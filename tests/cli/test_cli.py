@@ -1159,7 +1159,7 @@ class OtherCommands(Case):
             first, second = os.path.join(folder, "1", "core"), os.path.join(folder, "2", "core")
             os.mkdir(os.path.dirname(first)), os.mkdir(os.path.dirname(second))
             shutil.copy(FIXTURES / "crash-net10-x64" / "core", first)
-            self.assert_run(ANSWERED, "snapshot", "--stacks", first, "-o", second, "1000", lines=0)
+            self.assert_run(ANSWERED, "snapshot", "--stacks", "--arguments", first, "-o", second, "1000", lines=0)
             reports = [json.loads(run("report", "--json", path).stdout.replace(path.encode(), b"core"))
                        for path in (first, second)]
             for report in reports:

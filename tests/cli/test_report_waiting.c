@@ -171,7 +171,7 @@ START_TEST(calls)
         {{.kind = CDACQ_CALL_POLL, .descriptor = -1}, "poll", " waits for input or output"},
         {{.kind = CDACQ_CALL_RECEIVE, .descriptor = 5, .file = "socket:[9]", .local = "1.2.3.4:5", .peer = "6.7.8.9:1"},
          "socket",
-         " waits to receive from a socket, connected to 6.7.8.9:1"},
+         " waits to receive from a socket connected to 6.7.8.9:1"},
         {{.kind = CDACQ_CALL_ACCEPT, .descriptor = 5, .file = "socket:[9]", .local = "1.2.3.4:5"},
          "socket",
          " waits for a connection, 1.2.3.4:5"},

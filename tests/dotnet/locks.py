@@ -232,7 +232,7 @@ def compare_services(work, core, directory, report, runtime):
 def compare_snapshot(core):
     """A snapshot with stacks holds what the report of locks needs."""
     small = os.path.join(tempfile.gettempdir(), os.path.basename(core) + ".small")
-    subprocess.run([TOOL, "snapshot", "--stacks", core, "-o", small, NO_CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    subprocess.run([TOOL, "snapshot", "--stacks", "--arguments", core, "-o", small, NO_CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
     whole, part = ask(core), ask(small)
     os.remove(small)
     for report in (whole, part):
@@ -528,7 +528,7 @@ def test_namespace(work, runtime):
         facts.threads = {name: ids[tid] for name, tid in inner.items()}
         wrong = compare(facts, ask(pid), True)
         small, core = os.path.join(work, "small"), os.path.join(work, "outside")
-        subprocess.run([TOOL, "snapshot", "--stacks", str(pid), "-o", small, NO_CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        subprocess.run([TOOL, "snapshot", "--stacks", "--arguments", str(pid), "-o", small, NO_CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
         lab.run(["gcore", "-o", core, str(pid)])
     facts.threads = inner
     wrong += [f"snapshot: {one}" for one in compare_deadlocks(facts, ask(small), True)]

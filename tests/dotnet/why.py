@@ -155,13 +155,13 @@ def compare_growth(tally, what, before, target):
     target.process.stdin.write(b"grow\n")
     target.process.stdin.flush()
     wait_for(target, "GROWN")
-    code, said, errors = ask(before, "--json", str(target.pid))
+    code, said, errors = ask(target.pid, "--json", before)
     holders = json.loads(said.splitlines()[-1])["holders"] if said else []
     hops = [hop["by"] for hop in holders[0]["path"]] if holders else []
     good = holders and holders[0]["root"]["text"] == "static field Leaks.Cache.Growing" and holders[0]["percent"] >= 90 and \
         holders[0]["objects"] >= 40_000 and hops == [None, "_entries", "[0].value", "_items"]
     tally.expect(code in (0, 1) and good, f"{what}: {code} {holders} {hops} {errors[:300]}")
-    _, said, _ = ask(before, str(target.pid))
+    _, said, _ = ask(target.pid, before)
     tally.expect("below static field Leaks.Cache.Growing" in said, f"{what}: {said[-600:]}")
     tally.said["growths"] += 1
 

@@ -103,7 +103,6 @@ static void print_commands(struct output *out)
     print_exit_codes(out, NULL);
     print_heading(out, "Examples");
     output_literal(out, "  cdacq report core.1234\n"
-                        "  cdacq stack 1234\n"
                         "  cdacq ip2method core.1234 7f21c8a31b47\n");
 }
 

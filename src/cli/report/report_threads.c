@@ -149,7 +149,7 @@ static void write_measured(const struct report *report, struct output *out)
         begin_line(out, measured->tid, has_stack ? at.thread->name : NULL);
         output_printf(out, " used %u %% of a processor for %.1f s", measured->percent, busy->seconds);
         if (measured->delayed >= BUSY_LEAST)
-            output_printf(out, ", was ready to run for another %u %%", measured->delayed);
+            output_printf(out, ", waited for one for another %u %%", measured->delayed);
         output_literal(out, has_stack ? " and was seen in " : " and has ended");
         if (has_stack)
             put_code(out, at.stack);

@@ -34,15 +34,15 @@ static void put_thread_in_place(const struct report *report, struct output *out,
 static void put_command(struct report_verdict *verdict, const struct report *report, const char *command, int tid)
 {
     output_printf(&verdict->next, "cdacq %s", command);
+    output_text_between(&verdict->next, " ", report->target_name, "");
     if (tid)
         output_printf(&verdict->next, " --thread %d", tid);
-    output_text_between(&verdict->next, " ", report->target_name, "");
 }
 
 static void say_of_one_moment(struct report_verdict *verdict)
 {
     verdict->certainty = "moment";
-    output_literal(&verdict->sure, "it is so at this moment: a second report shows whether it lasts");
+    output_literal(&verdict->sure, "true at this moment; a second report shows whether it lasts");
 }
 
 /* ---- The end of the process ---- */
@@ -93,7 +93,7 @@ static const char *end_text(enum cdacq_end_kind kind)
 {
     static const char *const texts[] = {
         [CDACQ_END_FAIL_FAST] = "the program ended itself with Environment.FailFast, or an assertion failed",
-        [CDACQ_END_STACK_OVERFLOW] = "the stack of a thread overflowed",
+        [CDACQ_END_STACK_OVERFLOW] = "the stack of a thread overflowed: calls that do not return, as in endless recursion, or large frames",
         [CDACQ_END_FATAL] =
             "the runtime ended the process: managed code accessed invalid memory, or the runtime failed",
     };
@@ -415,7 +415,7 @@ static void put_wait_of_worker(struct report_verdict *verdict, const struct repo
     wait_lines_collect(report->graph, &waits);
     const struct report_waiting waiting = {.wait = wait_lines_of(&waits, verdict->tid)};
     if (waiting.wait) {
-        output_printf(&verdict->what, ", such as TID %d, which", verdict->tid);
+        output_printf(&verdict->what, "; for example, TID %d", verdict->tid);
         report_put_waiting(&verdict->what, report, &waiting);
     }
     wait_lines_release(&waits);
@@ -431,10 +431,10 @@ static bool judge_starvation(struct report_verdict *verdict, const struct report
     verdict->tid = stack ? stack->threads.items[0].tid : 0;
     verdict->place = report_place_on_stack(stack);
     output_printf(&verdict->what,
-                  "the thread pool starves: %" PRIu64 " work item%s while all %" PRIu32 " of its busy workers wait",
+                  "the thread pool starves: %" PRIu64 " work item%s while all %" PRIu32 " of its workers wait",
                   pool->queued, pool->queued == 1 ? " is queued" : "s are queued", pool->busy);
     if (pool->workers >= pool->max_workers)
-        output_literal(&verdict->what, " (more are not allowed)");
+        output_literal(&verdict->what, ", and it may not start more");
     put_wait_of_worker(verdict, report);
     say_of_one_moment(verdict);
     put_command(verdict, report, "stack --managed", verdict->tid);
@@ -607,7 +607,7 @@ static bool judge_waiting(struct report_verdict *verdict, const struct report *r
         else
             output_literal(
                 &verdict->sure,
-                "this wait may be normal: nothing shows whether it ends. A second report shows whether it lasts");
+                "this wait may be normal, as nothing shows whether it ends; a second report shows whether it lasts");
         if (!of_finalizer)
             verdict->certainty = "moment";
         if (waiting.wait && waiting.wait->kind == CDACQ_WAIT_TASK)
@@ -654,9 +654,10 @@ static void judge_nothing(struct report_verdict *verdict, const struct report *r
         return;
     }
     output_literal(&verdict->what, "nothing wrong was found");
-    output_literal(&verdict->sure, "looked for: deadlocks, waits for locks, a thread pool that starves");
+    output_literal(&verdict->sure, "deadlocks, waits for locks and a thread pool that starves were looked for");
     if (report->busy && report->busy->measured)
-        output_literal(&verdict->sure, ", busy threads");
+        output_literal(&verdict->sure, ", and busy threads, for a moment");
+    output_literal(&verdict->sure, "; leaks of memory were not");
     if (problem)
         output_note_between(&verdict->sure, "; some waits may be missing: ", problem, "");
     put_command(verdict, report, "stack --managed", 0);

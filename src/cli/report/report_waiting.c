@@ -222,7 +222,7 @@ static void put_descriptor(struct output *out, const struct cdacq_system_call *c
     bool is_read = call->kind == CDACQ_CALL_READ && !is_console, is_write = call->kind == CDACQ_CALL_WRITE;
     const char *before = is_read ? " from " : is_write ? " to " : ", ";
     if (call->peer)
-        output_note_between(out, ", connected to ", call->peer, "");
+        output_note_between(out, " connected to ", call->peer, "");
     else if (call->local && call->kind != CDACQ_CALL_CONNECT)
         output_note_between(out, ", ", call->local, "");
     else if (call->file)

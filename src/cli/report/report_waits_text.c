@@ -45,6 +45,9 @@ static void put_aim(struct output *out, const struct report *report, const struc
         other_process_put(out, report, wait->process);
     } else if (!aims[wait->kind].known) {
         output_literal(out, aims[wait->kind].unknown);
+    } else if (wait->kind == CDACQ_WAIT_TASK && wait->object && wait->task_count && wait->tasks[0].method) {
+        output_note_between(out, " for the task of ", wait->tasks[0].method, ""); /* its type says less */
+        output_printf(out, " 0x%" PRIx64, wait->object);
     } else if (wait->object) {
         output_literal(out, aims[wait->kind].known);
         put_object(out, wait->type, wait->object);

@@ -53,6 +53,7 @@ internal static class Roots
         ClrHandleKind.Dependent => "dependent",
         ClrHandleKind.AsyncPinned => "async pinned",
         ClrHandleKind.SizedRef => "sized ref",
+        (ClrHandleKind)10 => "weak interior pointer", // of collectible types
         _ => $"{kind}",
     };
 }

@@ -277,7 +277,7 @@ internal static class Program
         Console.Out.Flush();
         while (Console.ReadLine() is not null)
         {
-            List<object> added = Cache.Growing["orders"] = [];
+            List<object> added = Cache.Growing["orders"] = new(20_000); // no smaller arrays are left behind
             for (int i = 0; i < 20_000; i++)
                 added.Add(new OfGrowth());
             Console.WriteLine("GROWN");
