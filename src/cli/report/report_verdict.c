@@ -93,7 +93,7 @@ static const char *end_text(enum cdacq_end_kind kind)
 {
     static const char *const texts[] = {
         [CDACQ_END_FAIL_FAST] = "the program ended itself with Environment.FailFast, or an assertion failed",
-        [CDACQ_END_STACK_OVERFLOW] = "the stack of a thread overflowed: calls that do not return, as in endless recursion, or large frames",
+        [CDACQ_END_STACK_OVERFLOW] = "the stack of a thread overflowed, as it does by endless recursion",
         [CDACQ_END_FATAL] =
             "the runtime ended the process: managed code accessed invalid memory, or the runtime failed",
     };
