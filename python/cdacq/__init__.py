@@ -10,7 +10,12 @@
 The package calls libcdacq, which CDACQ_LIBRARY may name; without it the library of the same installation is used, else
 libcdacq.so.0 wherever the system finds it. Failures raise Error, whose `status` says why.
 """
-from __future__ import annotations
+import sys as _sys
+
+# `python3 -m cdacq.NAME` would import from the current folder, to which strangers may write cores. This comes before any
+# other import, also that of __future__.
+if _sys.argv[:1] == ["-m"] and not getattr(_sys.flags, "safe_path", False) and not _sys.flags.isolated:
+    del _sys.path[0]
 
 from . import records
 from ._abi import (BOUND_BY_SIZE, Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,

@@ -1068,6 +1068,10 @@ class Buckets(unittest.TestCase):
             done = subprocess.run([sys.executable, "-m", "cdacq.buckets", "rows"], check=False, **{**options, "cwd": "/"})
             self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
             self.assertIn("the current folder", done.stderr)
+            shutil.rmtree(os.path.join(folder, "cdacq"))  # which Python itself would take for the package
+            shutil.copy(os.path.join(folder, "csv.py"), os.path.join(folder, "__future__.py"))
+            done = subprocess.run([sys.executable, "-m", "cdacq.buckets", "rows"], check=False, **options)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
 
     def test_a_tool_that_hangs_or_dies(self):
         with tempfile.TemporaryDirectory() as folder:
