@@ -171,11 +171,6 @@ struct cdacq_memory_use {
     uint64_t other;   /* malloc, the tables of the GC, and all other memory that is no file's */
     uint64_t files;   /* mapped files */
     uint64_t swapped; /* a running process: bytes in swap space, in none of the others */
-    /*
-     * A running process: the control group that is nearest to its memory limit, and what it uses, without what the
-     * kernel can free of cached files. 0: there is no limit, or it is not known.
-     */
-    uint64_t limit, limit_used;
 };
 
 /*

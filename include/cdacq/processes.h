@@ -88,6 +88,19 @@ struct cdacq_processor_limit {
 CDACQ_API enum cdacq_status cdacq_get_processor_limit(int pid, struct cdacq_processor_limit *ret,
                                                       struct cdacq_error *err);
 
+/*
+ * The limit on the memory of a process, in bytes: of its control groups, that which is nearest to its limit. The caller
+ * sets `size`.
+ */
+struct cdacq_memory_limit {
+    size_t size;
+    uint64_t limit; /* 0: there is no limit, or it is not known */
+    uint64_t used;  /* by the group, without what the kernel can free of cached files */
+};
+
+/* As cdacq_get_processor_limit. Source: cgroups(7); Linux Documentation/admin-guide/cgroup-v2.rst. */
+CDACQ_API enum cdacq_status cdacq_get_memory_limit(int pid, struct cdacq_memory_limit *ret, struct cdacq_error *err);
+
 CDACQ_END_DECLS
 
 #endif

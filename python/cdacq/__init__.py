@@ -32,11 +32,11 @@ from .records import (Activity, CodeFile, CodeHeap, CodeRange, Comparison, Contr
                       JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, LoadContext, Lock,
-                      MappedFile, Method, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
+                      MappedFile, MemoryLimit, Method, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
                       Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool,
                       Value, Variable, Verification, Wait, Waits, Written)
 from .target import (
-    Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, open, processes, processor_limit,
+    Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, memory_limit, open, processes, processor_limit,
     stress_facilities, thread_times)
 
 
@@ -54,10 +54,10 @@ __all__ = [
     "HandleKind", "Heap", "HeapRoot", "HeapSegment", "Item", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry",
     "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
     "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions",
-    "JitdumpUnwindingInfo", "Listing", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread", "Method",
+    "JitdumpUnwindingInfo", "Listing", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryLimit", "MemoryThread", "Method",
     "NameStyle", "Need", "NeedKind", "Object", "OomReason", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
     "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
     "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
-    "find_perf_map", "open", "processes", "processor_limit", "records", "stress_facilities", "thread_times", "version",
+    "find_perf_map", "memory_limit", "open", "processes", "processor_limit", "records", "stress_facilities", "thread_times", "version",
 ]

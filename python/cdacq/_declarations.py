@@ -18,15 +18,15 @@ __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOU
            "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
            "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque",
            "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions", "JitdumpStrings", "JitdumpUnwindingInfo",
-           "JitdumpWriteFlags", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryThread",
-           "MemoryUse", "Method", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN", "Object",
-           "OomReason", "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo", "ProcessorLimit",
-           "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo", "STRUCTS", "Sample",
-           "SamplerFlags", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
-           "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
-           "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict",
-           "Verification", "Visit", "VisitFlags", "VisitReference", "VisitVariable", "Visited", "Visitor", "Wait",
-           "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
+           "JitdumpWriteFlags", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryLimit",
+           "MemoryThread", "MemoryUse", "Method", "NameStyle", "Need", "NeedKind", "NestedException", "OFFSET_UNKNOWN",
+           "Object", "OomReason", "OpenFlags", "Options", "PdbInfo", "Problem", "Process", "ProcessInfo",
+           "ProcessorLimit", "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo",
+           "STRUCTS", "Sample", "SamplerFlags", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw",
+           "StressLog", "StressMessage", "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode",
+           "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind",
+           "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "VisitReference", "VisitVariable",
+           "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -768,8 +768,6 @@ class MemoryUse(Structure):
         ("other", c_uint64),
         ("files", c_uint64),
         ("swapped", c_uint64),
-        ("limit", c_uint64),
-        ("limit_used", c_uint64),
     ]
 
 
@@ -1261,6 +1259,14 @@ class ProcessorLimit(Structure):
         ("periods", c_uint64),
         ("throttled_periods", c_uint64),
         ("throttled_time", c_uint64),
+    ]
+
+
+class MemoryLimit(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("limit", c_uint64),
+        ("used", c_uint64),
     ]
 
 
@@ -1768,6 +1774,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_process": Process,
     "cdacq_thread_time": ThreadTime,
     "cdacq_processor_limit": ProcessorLimit,
+    "cdacq_memory_limit": MemoryLimit,
     "cdacq_sample": Sample,
     "cdacq_method": Method,
     "cdacq_code_range_info": CodeRangeInfo,
@@ -1912,6 +1919,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_visit_process": (c_int, c_int, Visitor, c_void_p, POINTER(Error)),
     "cdacq_visit_thread_times": (c_int, c_int, Visitor, c_void_p, POINTER(Error)),
     "cdacq_get_processor_limit": (c_int, c_int, POINTER(ProcessorLimit), POINTER(Error)),
+    "cdacq_get_memory_limit": (c_int, c_int, POINTER(MemoryLimit), POINTER(Error)),
     "cdacq_sampler_create": (c_int, c_void_p, c_uint, POINTER(c_void_p), POINTER(Error)),
     "cdacq_sampler_destroy": (None, c_void_p),
     "cdacq_sampler_visit": (c_int, c_void_p, c_uint64, Visitor, c_void_p, POINTER(Error)),

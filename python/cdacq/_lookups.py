@@ -909,7 +909,7 @@ class Lookups:
         with self._inside() as handle:
             call("cdacq_session_get_memory_use", handle, ctypes.byref(found))
         return records.MemoryUse(found.is_resident, found.gc, found.code, found.loader, found.stacks, found.other,
-                                 found.files, found.swapped, found.limit, found.limit_used)
+                                 found.files, found.swapped)
 
     def type_name(self, method_table: int) -> str | None:
         """The name of a MethodTable's type; "Free" for that of free memory in the heap."""

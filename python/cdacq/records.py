@@ -129,6 +129,14 @@ class ProcessorLimit(NamedTuple):
     """For which it was held back, the sum of all processors."""
 
 
+class MemoryLimit(NamedTuple):
+    """The limit on the memory of a process, in bytes: `struct cdacq_memory_limit`."""
+    limit: int
+    """Of the control group that is nearest to its limit; 0: there is none, or it is not known."""
+    used: int
+    """By the group, without what the kernel can free of cached files."""
+
+
 class Activity(NamedTuple):
     """What the runtime does at one moment: `struct cdacq_activity`."""
     suspended: bool
@@ -492,9 +500,6 @@ class MemoryUse(NamedTuple):
     other: int
     files: int
     swapped: int
-    limit: int
-    """Of a running process: of the control group that is nearest to its memory limit; 0: none, or not known."""
-    limit_used: int
 
 
 class UnfilledFile(NamedTuple):

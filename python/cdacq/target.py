@@ -693,11 +693,18 @@ def processor_limit(pid: int) -> records.ProcessorLimit:
     return made
 
 
+def memory_limit(pid: int) -> records.MemoryLimit:
+    """The limit on the memory of a process, and how much of it is used."""
+    found = _sized(_abi.MemoryLimit)
+    call("cdacq_get_memory_limit", _decode.process_id(pid), ctypes.byref(found))
+    return records.MemoryLimit(found.limit, found.used)
+
+
 def stress_facilities(facilities: int) -> list[str]:
     """The names of the facilities of a message of the stress log, as "GC"."""
     facility_name = _abi.library().cdacq_stress_facility_name
     return [facility_name(bit).decode() for bit in range(32) if facilities >> bit & 1]
 
 
-__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "open", "processes", "processor_limit",
+__all__ = ["Mapping", "Memory", "MemoryThread", "Session", "Target", "memory_limit", "open", "processes", "processor_limit",
            "stress_facilities", "thread_times"]

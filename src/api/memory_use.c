@@ -8,7 +8,6 @@
 #include "cdacq/heap.h"
 #include "cdacq/stack.h"
 #include "src/lookup/opened_session.h"
-#include "target/control_group.h"
 #include "target/core.h"
 #include "target/mapped_path.h"
 #include "target/proc_smaps.h"
@@ -249,9 +248,6 @@ enum cdacq_status cdacq_session_get_memory_use(struct cdacq_session *session, st
     stack_pointers_deinit(&survey.stacks);
     if (status < 0)
         return status;
-    struct memory_limit limit = {0};
-    if (is_process)
-        (void)memory_limit_read(survey.target->pid, &limit);
     sized_copy(ret,
                &(struct cdacq_memory_use){.is_resident = is_process,
                                           .gc = survey.bytes[KIND_GC],
@@ -260,9 +256,7 @@ enum cdacq_status cdacq_session_get_memory_use(struct cdacq_session *session, st
                                           .stacks = survey.bytes[KIND_STACK],
                                           .other = survey.bytes[KIND_OTHER],
                                           .files = survey.bytes[KIND_FILE],
-                                          .swapped = survey.swapped,
-                                          .limit = limit.limit,
-                                          .limit_used = limit.used},
+                                          .swapped = survey.swapped},
                sizeof *ret);
     return CDACQ_OK;
 }

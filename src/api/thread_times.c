@@ -95,18 +95,26 @@ enum cdacq_status cdacq_visit_thread_times(int pid, int (*visit)(const struct cd
     return status;
 }
 
-enum cdacq_status cdacq_get_processor_limit(int pid, struct cdacq_processor_limit *ret, struct cdacq_error *err)
+/* Whether there is such a process, whose limits are asked for. */
+static enum cdacq_status check_process(int pid, struct cdacq_error *err)
 {
-    enum cdacq_status status = sized_check(ret, "struct cdacq_processor_limit", err);
-    struct cdacq_processor_limit found = {.size = sizeof found};
-    struct cpu_limit limit;
-    if (status < 0)
-        return status;
     if (pid <= 0)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "%d is no process id", pid);
     CLEANUP_CLOSE int process = proc_file_open(pid, "stat");
     if (process < 0)
         return error_set(err, CDACQ_ERR_IO, 0, "process %d: /proc/%d/stat: %s", pid, pid, strerror(errno));
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_get_processor_limit(int pid, struct cdacq_processor_limit *ret, struct cdacq_error *err)
+{
+    enum cdacq_status status = sized_check(ret, "struct cdacq_processor_limit", err);
+    struct cdacq_processor_limit found = {.size = sizeof found};
+    struct cpu_limit limit;
+    if (status >= 0)
+        status = check_process(pid, err);
+    if (status < 0)
+        return status;
     if (cpu_limit_read(pid, &limit)) {
         found.quota = limit.quota;
         found.period = limit.period;
@@ -115,5 +123,18 @@ enum cdacq_status cdacq_get_processor_limit(int pid, struct cdacq_processor_limi
         found.throttled_time = limit.throttled_time;
     }
     sized_copy(ret, &found, sizeof found);
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_get_memory_limit(int pid, struct cdacq_memory_limit *ret, struct cdacq_error *err)
+{
+    enum cdacq_status status = sized_check(ret, "struct cdacq_memory_limit", err);
+    struct memory_limit limit = {0};
+    if (status >= 0)
+        status = check_process(pid, err);
+    if (status < 0)
+        return status;
+    (void)memory_limit_read(pid, &limit);
+    sized_copy(ret, &(struct cdacq_memory_limit){.limit = limit.limit, .used = limit.used}, sizeof *ret);
     return CDACQ_OK;
 }

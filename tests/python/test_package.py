@@ -82,6 +82,13 @@ class Processes(unittest.TestCase):
             cdacq.processor_limit(4194999)
         self.assertEqual(caught.exception.status, cdacq.Status.ERR_IO)
 
+    def test_memory_limit(self):
+        limit = cdacq.memory_limit(os.getpid())
+        self.assertLessEqual(limit.used, limit.limit)
+        with self.assertRaises(cdacq.Error) as caught:
+            cdacq.memory_limit(4194999)
+        self.assertEqual(caught.exception.status, cdacq.Status.ERR_IO)
+
     def test_a_process_that_is_not_dotnet(self):
         self.assertEqual(list(cdacq.processes(os.getpid())), [])
         self.assertRaises(ValueError, cdacq.processes, 0)

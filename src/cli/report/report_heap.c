@@ -79,14 +79,15 @@ static bool is_short(const struct report *report, struct report_heap *heap)
 {
     const struct cdacq_heap_visitor nothing = {.size = sizeof nothing};
     struct cdacq_heap_info info = {.size = sizeof info};
-    struct cdacq_memory_use memory = {.size = sizeof memory};
+    struct cdacq_memory_limit memory = {.size = sizeof memory};
     if (cdacq_session_visit_heap(report->session, &nothing, &info, NULL) == CDACQ_OK) {
         heap->oom_reason = info.oom_reason;
         heap->oom_bytes = info.oom_bytes;
     }
-    if (!report->dead && cdacq_session_get_memory_use(report->session, &memory, NULL) == CDACQ_OK) {
+    if (report->facts.kind == CDACQ_TARGET_PROCESS &&
+        cdacq_get_memory_limit(report->process.pid, &memory, NULL) == CDACQ_OK) {
         heap->limit = memory.limit;
-        heap->limit_used = memory.limit_used;
+        heap->limit_used = memory.used;
     }
     bool is_near = heap->limit && (double)heap->limit_used * 100 >= (double)heap->limit * NEAR_PERCENT;
     return heap->oom_reason || is_near || (report->exception && died_of_it(report));
