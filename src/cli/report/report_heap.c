@@ -122,13 +122,14 @@ void report_write_heap_text(const struct report *report, struct output *out)
         return;
     output_literal(out, "\n");
     if (heap->oom_reason) {
-        output_label(out, "out of memory");
+        output_label(out, "memory");
         output_printf(out, "the GC could not allocate %" PRIu64 " bytes: %s\n", heap->oom_bytes,
                       cdacq_oom_reason_text(heap->oom_reason));
     }
     if (heap->limit) {
-        output_label(out, "memory limit");
-        output_printf(out, "%" PRIu64 " of %" PRIu64 " bytes are used\n", heap->limit_used, heap->limit);
+        output_label(out, "memory");
+        output_printf(out, "%" PRIu64 " of the %" PRIu64 " bytes that the control group may use are used\n",
+                      heap->limit_used, heap->limit);
     }
     if (!heap->objects)
         return;
