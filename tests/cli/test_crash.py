@@ -59,6 +59,18 @@ class Crash(unittest.TestCase):
             self.assertTrue(report["stacks"][0]["died"])
             self.assertEqual(report["writer"], "cdacq snapshot")
 
+    def test_exceptions_of_threads(self):
+        """Each once, with its text: that of the process's end is what the runtime printed."""
+        for core, words in zip(self.cores, self.words):
+            done = run("report", "--exceptions", "--json", core)
+            *lines, summary = map(json.loads, done.stdout.splitlines())
+            current = [line["exception"] for line in lines if line.get("role") == "current"]
+            texts = {line["newest"]: line["text"] for line in lines if "newest" in line}
+            self.assertEqual((len(current), summary["exceptions"], summary["heap"]), (1, len(texts), False), core)
+            self.assertIn(texts[current[0]], words)
+            text = run("report", "--exceptions", core).stdout
+            self.assertIn(texts[current[0]], text)
+
     def test_signatures(self):
         for core in self.cores:
             self.assertRegex(run("report", "--signature", core).stdout,
