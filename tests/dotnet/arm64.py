@@ -113,7 +113,7 @@ class Run:
             self.judge_stacks(core, path)
             self.judge_records(core, os.path.join(work, f"jit-{pid}.dump"))
 
-    def judge_records(self, core, jitdump):
+    def judge_records(self, core, jitdump, kind="guest"):
         loads = read_loads(jitdump)
         live = live_records(loads, [])
         expected, tally = judge.as_expected(live), judge.Tally()
@@ -122,12 +122,14 @@ class Run:
         judge.judge_spelling(TOOL, core, "il", judge.runtime_names(expected), tally)
         if tally.has_failed:
             tally.report()
-        self.note("jitdump", len(live) >= LEAST_METHODS and not tally.has_failed, f"{3 * len(live)} addresses in {len(live)} methods")
+        self.note(f"jitdump, {kind}", len(live) >= LEAST_METHODS and not tally.has_failed, f"{3 * len(live)} addresses in {len(live)} methods")
 
-    def judge_stacks(self, core, path):
+    def judge_stacks(self, core, path, kind="guest"):
+        self.judge_frames(*stack_run.walk(core), path, kind)
+
+    def judge_frames(self, frames, said, path, kind):
         with open(path, encoding="utf-8") as file:
             told = [json.loads(line) for line in file]
-        frames, said = stack_run.walk(core)
         threads, tally = stack_judge.by_thread(frames), stack_judge.Tally()
         for thread in told:
             tally.add("threads")
@@ -136,7 +138,7 @@ class Run:
         failed = stack_judge.failures(tally)
         if failed:
             tally.report(failed)
-        self.note("stacks", not failed and not guessed and tally.counts["line equal"] >= LEAST_LINES,
+        self.note(f"stacks, {kind}", not failed and not guessed and tally.counts["line equal"] >= LEAST_LINES,
                   f"{', '.join(f'{number} {key}' for key, number in tally.counts.most_common(6))}; {guessed} guesses{said.strip()[:200]}")
 
     def locks(self):

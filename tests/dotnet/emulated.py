@@ -25,22 +25,21 @@ PT_LOAD, PT_NOTE, NT_FILE = 1, 4, 0x46494C45
 SAID_BY_EMULATOR = re.compile(rb"^(qemu: .*|Aborted.*|.*\(core dumped\).*)\n", re.M)
 
 
-def libraries(work):
-    """A folder with the C and C++ libraries of arm64."""
-    for tool in (EMULATOR, "mmdebstrap"):
-        if shutil.which(tool) is None:
-            raise lab.Skip(f"{tool} is not installed")
+def libraries(work, name="arm64-libraries", packages=PACKAGES):
+    """A folder with packages of arm64, which are not set up."""
+    if shutil.which("mmdebstrap") is None:
+        raise lab.Skip("mmdebstrap is not installed")
 
     def make(folder):
         mirror = subprocess.run([os.path.join(lab.HERE, "../../scripts/mirror")], capture_output=True, text=True, check=True).stdout.strip()
         try:
-            lab.run(["mmdebstrap", "--quiet", "--variant=extract", "--architectures=arm64", "--include=" + PACKAGES, "bookworm",
+            lab.run(["mmdebstrap", "--quiet", "--variant=extract", "--architectures=arm64", "--include=" + packages, "bookworm",
                      folder, f"deb {mirror} bookworm main"])
         except lab.LabError as error:
             raise lab.Skip(f"Debian's packages for arm64 cannot be had: {str(error).splitlines()[-1]}") from error
-        for name in ("dev", "tmp"):  # those of this machine are used
-            shutil.rmtree(os.path.join(folder, name))
-    return lab.shared(work, "arm64-libraries", make, CACHE)
+        for unused in ("dev", "tmp"):  # those of this machine are used
+            shutil.rmtree(os.path.join(folder, unused))
+    return lab.shared(work, name, make, CACHE)
 
 
 def dotnet_root(work, version):
@@ -80,6 +79,8 @@ class Machine:
     """One runtime of arm64 and what starts programs with it."""
 
     def __init__(self, work, version):
+        if shutil.which(EMULATOR) is None:
+            raise lab.Skip(f"{EMULATOR} is not installed")
         self.work, self.version = work, version
         self.libraries, self.root = libraries(work), dotnet_root(work, version)
         self.framework = os.path.join(self.root, "shared", "Microsoft.NETCore.App", version)

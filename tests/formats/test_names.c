@@ -4,6 +4,7 @@
 
 #include "formats/pe.h"
 #include "tests/support/check_main.h"
+#include "tests/support/emulation.h"
 #include "tests/support/fixture_file.h"
 #include "tests/support/metadata_find.h"
 #include "tests/support/metadata_writer.h"
@@ -370,7 +371,7 @@ START_TEST(survives_mutation)
     size_t size = (size_t)fixture_bytes.size;
     uint8_t *data = malloc(size);
     uint64_t state = 3;
-    for (unsigned round = 0; round < 400; round++) {
+    for (int round = 0; round < rounds(400, 40); round++) {
         struct paged_bytes paged;
         struct metadata m;
         struct name_source source = {.metadata = &m};
@@ -998,7 +999,7 @@ START_TEST(survives_random_signatures)
     open_written();
     source.type_handle = put_handle;
     source.pointer_size = 4;
-    for (unsigned round = 0; round < 200000; round++) {
+    for (int round = 0; round < rounds(200000, 5000); round++) {
         uint8_t *signature = malloc(24);
         struct name_entry_point entry;
         for (unsigned i = 0; i < 24; i++) {

@@ -2,6 +2,7 @@
 
 #include "tests/support/check_main.h"
 #include "tests/support/compressor.h"
+#include "tests/support/emulation.h"
 
 static const char *const formats[] = {"zstd", "gzip", "xz", "lz4"};
 
@@ -113,7 +114,7 @@ START_TEST(cut)
     struct unpacker end;
     pack(formats[_i], SIZE);
     size_t magic_size = codec_of(packed, packed_size)->magic_size, last = 0;
-    for (size_t size = magic_size; size < packed_size; size += 1 + size / 15 * (size + 40 < packed_size)) {
+    for (size_t size = magic_size; size < packed_size; size += 1 + size / (size_t)rounds(15, 4) * (size + 40 < packed_size)) {
         size_t done = unpack(size, 1000, 5000, &end);
         ck_assert_int_eq(end.state, UNPACKER_CUT);
         ck_assert_uint_ge(done, last);
@@ -130,7 +131,7 @@ START_TEST(damaged)
     struct unpacker end;
     unsigned ends[UNPACKER_NOMEM + 1] = {0};
     pack(formats[_i], SIZE);
-    for (size_t at = 0; at < packed_size; at += 1 + at / 8) {
+    for (size_t at = 0; at < packed_size; at += 1 + at / (size_t)rounds(8, 2)) {
         packed[at] ^= 0x55;
         if (codec_of(packed, packed_size)) {
             size_t done = unpack(packed_size, 4000, 5000, &end);
