@@ -35,7 +35,7 @@ internal static class Parking
     public static void Close()
     {
         Arrived.Signal();
-        if (!Arrived.Wait(TimeSpan.FromMinutes(1)))
+        if (!Arrived.Wait(TimeSpan.FromMinutes(5)))
             throw new TimeoutException($"{Arrived.CurrentCount} threads did not arrive");
         output.Dispose();
     }
