@@ -35,7 +35,7 @@ from arm64 import ELEVEN, LINES
 
 EMULATOR = "qemu-system-aarch64"
 TOOLS = {EMULATOR: "qemu-system-arm", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "debugfs": "e2fsprogs"}
-PACKAGES = emulated.PACKAGES + ",busybox-static,gdb,linux-image-cloud-arm64"
+PACKAGES = emulated.PACKAGES + ",busybox-static,gdb,linux-image-cloud-arm64,libdw1,libcjson1"  # the last two: of the tool
 CPU = "max,pauth-impdef=on"  # signs addresses as fast as it can
 MODULES = ["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk"]
 DISK_SIZE, MEMORY, BOOT_SECONDS = 24 << 30, "3G", 3600
@@ -276,7 +276,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pac", action="store_true", help="signed return addresses only")
     parser.add_argument("--no-pac", action="store_true", help="unsigned return addresses only")
-    parser.add_argument("--tool", metavar="CDACQ", help="the static tool of arm64")
+    parser.add_argument("--tool", metavar="CDACQ", help="that of arm64")
     parser.add_argument("--keep", metavar="DIR", help="where all files stay")
     parser.add_argument("runtimes", nargs="*", metavar="RUNTIME")
     arguments = parser.parse_args()
