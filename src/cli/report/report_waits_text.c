@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <string.h>
 
 #include "src/cli/report/other_process.h"
 #include "src/cli/report/signature_names.h"
@@ -106,7 +107,7 @@ static void put_tasks(struct output *out, const struct cdacq_wait *wait)
             output_text_between(out, " ", path_basename(task->file), "");
             output_printf(out, ":%" PRIu32, task->line);
         }
-        if (task->status)
+        if (task->status && strcmp(task->status, "WaitingForActivation") != 0) /* that is: it has not ended */
             output_text_between(out, ", ", task->status, "");
         if (task->tid)
             output_printf(out, ", run by TID %d", task->tid);
