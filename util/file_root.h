@@ -4,8 +4,7 @@
  * of the kernel, such as those in /proc/PID/fd, are not followed; nothing but a regular file with contents of its own
  * is opened, not even for a moment; and what was looked at is what is opened. What is not on a local file system is
  * looked at by another process (util/helper), and its contents are copied to memory: ETIMEDOUT if they do not come. No
- * other file of the folders util, formats, target, src/api and src/perf opens a file by such a path
- * (tests/test_layers.py). Thread-safe.
+ * other file opens one by such a path (tests/test_layers.py). Thread-safe.
  */
 #ifndef CDACQ_UTIL_FILE_ROOT_H
 #define CDACQ_UTIL_FILE_ROOT_H

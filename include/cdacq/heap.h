@@ -57,7 +57,7 @@ enum cdacq_oom_reason {
     CDACQ_OOM_COUNT,
 };
 
-/* In words; NULL for CDACQ_OOM_NONE and any other number. */
+/* In words; "none", or "unknown" for any other number; a static string. */
 CDACQ_API const char *cdacq_oom_reason_text(enum cdacq_oom_reason reason);
 
 /* What the heap is. The caller sets `size`. */

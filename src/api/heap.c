@@ -88,6 +88,7 @@ static void visit_gc(struct reader *reader, const struct gc *gc, struct visit *v
 const char *cdacq_oom_reason_text(enum cdacq_oom_reason reason)
 {
     static const char *const texts[CDACQ_OOM_COUNT] = {
+        [CDACQ_OOM_NONE] = "none",
         [CDACQ_OOM_BUDGET] = "the allocation budget was exceeded",
         [CDACQ_OOM_CANT_COMMIT] = "memory could not be committed",
         [CDACQ_OOM_CANT_RESERVE] = "address space could not be reserved",
@@ -95,7 +96,8 @@ const char *cdacq_oom_reason_text(enum cdacq_oom_reason reason)
         [CDACQ_OOM_LOW_MEM] = "memory was low during a collection",
         [CDACQ_OOM_UNPRODUCTIVE_FULL_GC] = "a full collection was of no use",
     };
-    return (unsigned)reason < ARRAY_SIZE(texts) ? texts[reason] : NULL;
+    const char *text = (unsigned)reason < ARRAY_SIZE(texts) ? texts[reason] : NULL;
+    return text ? text : "unknown";
 }
 
 static enum cdacq_status check_contract(const struct cdacq_target *target, struct cdacq_error *err)

@@ -344,7 +344,7 @@ static void write_summary(struct work *work)
     json_bool(w, "regions", work->info.has_regions);
     json_number(w, "heaps", work->info.heap_count);
     json_bool(w, "under_way", work->info.is_under_way);
-    json_string(w, "oom_reason", cdacq_oom_reason_text(work->info.oom_reason));
+    json_string(w, "oom_reason", work->info.oom_reason ? cdacq_oom_reason_text(work->info.oom_reason) : NULL);
     json_known_number(w, "oom_bytes", work->info.oom_reason, work->info.oom_bytes);
     if (work->has_memory)
         write_memory_members(w, &work->memory);

@@ -171,7 +171,7 @@ void report_write_heap_json(const struct report *report, struct json_writer *w)
     }
     json_end_array(w);
     heap_holders_write_json(&heap->holders, w);
-    json_string(w, "oom_reason", cdacq_oom_reason_text(heap->oom_reason));
+    json_string(w, "oom_reason", heap->oom_reason ? cdacq_oom_reason_text(heap->oom_reason) : NULL);
     json_known_number(w, "oom_bytes", heap->oom_reason, heap->oom_bytes);
     json_known_number(w, "limit", heap->limit, heap->limit);
     json_known_number(w, "limit_used", heap->limit, heap->limit_used);
