@@ -88,12 +88,17 @@ static inline bool work_take_code(struct work *work, uint64_t size)
 }
 
 /*
- * Whether the bound alone allows code that is written at the end, all at once. What was found until the bound was
- * reached is written, so what was taken before does not matter.
+ * Whether the bound alone allows bytes, or code, that are written at the end, all at once. What was found until the
+ * bound was reached is written, so what was taken before does not matter.
  */
+static inline bool work_allows_bytes(const struct work *work, uint64_t size)
+{
+    return !work->steps_max || size / WORK_BYTES_OF_A_STEP < work->steps_max;
+}
+
 static inline bool work_allows_code(const struct work *work, uint64_t size)
 {
-    return !work->steps_max || size / WORK_BYTES_OF_A_STEP < work->steps_max / WORK_USES_OF_CODE;
+    return work_allows_bytes(work, size * WORK_USES_OF_CODE);
 }
 
 /* Takes memory that the target or a session keeps. False if the bound does not allow it. */

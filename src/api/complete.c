@@ -19,7 +19,6 @@ enum {
     HEADERS_MAX = 9999, /* some readers refuse a core with more program headers, PT_NOTE among them */
     NOTES_MAX = 1024,   /* PT_NOTEs; a core has one */
     TIMES_MAX = 8,      /* a file is filled in, as a whole: assemblies are mapped flat and as images */
-    COPIES = 2,         /* of each byte that is written: one of them is the kernel's */
 };
 
 #define FILLED_MAX (UINT64_C(16) << 30) /* bytes of all files together */
@@ -284,17 +283,15 @@ static void join_headers(struct completion *work)
     work->headers.count = kept;
 }
 
-/* PT_LOADs may share the bytes of a small file: what is written is work, too. */
+/* PT_LOADs may share the bytes of a small file: what is written is work, too. What was taken before does not matter. */
 static enum cdacq_status take_writing(struct completion *work, struct cdacq_error *err)
 {
     uint64_t size = 0;
     for (size_t i = 0; i < work->headers.count; i++)
         size = add_saturated(size, work->headers.items[i].filesz);
-    uint64_t steps = size / WORK_BYTES_OF_A_STEP * COPIES;
-    if (steps > work_left(&work->core->work))
+    if (!work_allows_bytes(&work->core->work, size))
         return error_set(err, CDACQ_ERR_FUEL, 0,
                          "the new core would have %" PRIu64 " bytes, more than the bound on work allows", size);
-    work_add_steps(&work->core->work, steps);
     return CDACQ_OK;
 }
 
