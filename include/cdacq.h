@@ -21,9 +21,9 @@
  * Rules that hold throughout:
  *  - A target address is a uint64_t, a range is [begin, end), a size is in bytes.
  *  - A function returns an enum cdacq_status. 0 is success. A positive value is an answer that is not a failure, such
- *    as CDACQ_NOT_MANAGED. A negative value is a failure, and `err` holds one line of text that names the object and the
- *    address. The caller owns `err`, which may be NULL. After any other value than 0, outputs are untouched unless the
- *    function says otherwise.
+ *    as CDACQ_NOT_MANAGED. A negative value is a failure, and `err` holds one line of text that names the object and
+ *    the address. The caller owns `err`, which may be NULL. After any other value than 0, outputs are untouched unless
+ *    the function says otherwise.
  *  - No pointer may be NULL unless the function or the struct allows it, except `err`, `context` and what a function
  *    that ends a lifetime takes. Functions that open a path fail with CDACQ_ERR_ARGUMENT if it is NULL or empty.
  *  - A struct begins with its size unless it never changes (cdacq/error.h lists those). The caller sets the size in the

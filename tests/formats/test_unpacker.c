@@ -114,7 +114,8 @@ START_TEST(cut)
     struct unpacker end;
     pack(formats[_i], SIZE);
     size_t magic_size = codec_of(packed, packed_size)->magic_size, last = 0;
-    for (size_t size = magic_size; size < packed_size; size += 1 + size / (size_t)rounds(15, 4) * (size + 40 < packed_size)) {
+    size_t part = (size_t)rounds(15, 4);
+    for (size_t size = magic_size; size < packed_size; size += 1 + size / part * (size + 40 < packed_size)) {
         size_t done = unpack(size, 1000, 5000, &end);
         ck_assert_int_eq(end.state, UNPACKER_CUT);
         ck_assert_uint_ge(done, last);
