@@ -6,6 +6,7 @@
 #include "formats/dwarf_cursor.h"
 #include "target/file_search.h"
 #include "target/mapped_path.h"
+#include "util/crc32.h"
 #include "util/text.h"
 
 /* How many times as long as comparing bytes it takes to unpack them, and to form a checksum of them. */
@@ -57,24 +58,10 @@ uint8_t *debug_data_open(const struct elf_file *file, struct work *work, size_t 
 struct search {
     struct file_search files;
     const struct image *image;
-    const char *link; /* the name in .gnu_debuglink; NULL where there is none */
-    uint32_t checksum;
+    const char *link;  /* the name in .gnu_debuglink; NULL where there is none */
+    uint32_t checksum; /* there: CRC-32 of the file */
     struct file_candidate *found;
 };
-
-/* The checksum of .gnu_debuglink: CRC-32 as zlib has it. */
-static uint32_t checksum_of(const uint8_t *bytes, uint64_t size)
-{
-    uint32_t table[256], crc = UINT32_MAX;
-    for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
-        for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
-    }
-    for (uint64_t i = 0; i < size; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
-    return ~crc;
-}
 
 enum { NOTES_MAX = 4096 }; /* of a file; sections of a forged one may share their bytes */
 
@@ -129,7 +116,7 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
     else if (accepted)
         accepted = search->link && candidate->size <= DEBUG_CHECKSUM_MAX &&
                    work_take_bytes(&search->image->file->target->work, SUMMING * candidate->size) &&
-                   checksum_of(candidate->bytes, candidate->size) == search->checksum;
+                   crc32_of(candidate->bytes, candidate->size) == search->checksum;
     if (accepted)
         *search->found = file_candidate_take(candidate);
     return accepted;
