@@ -198,15 +198,12 @@ class Run(arm64.Run):
     def note(self, label, passed, text):
         super().note(f"{self.label} {label}", passed, text)
 
-    def host(self, project):
-        return self.machine.command(project)[-1]
-
     def script(self):
         framework, lines = os.path.realpath(self.machine.framework), [GUEST_FUNCTIONS]
         variables = {**VARIABLES, "DOTNET_ROOT": os.path.realpath(self.machine.root)} | ({"DOTNET_JitPacEnabled": "1"} if self.signs else {})
         lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         lines += [f"framework={framework}", f"tool={self.tool or ''}"]
-        stacks, held, dying = (shlex.quote(os.path.realpath(self.host(name))) for name in ("stacks", "locks", "dying"))
+        stacks, held, dying = (shlex.quote(os.path.realpath(self.machine.host(name))) for name in ("stacks", "locks", "dying"))
         lines.append(f"""
 mkdir -p /out/parked
 cd /out/parked
@@ -229,7 +226,7 @@ say parked""")
 
     def boot(self):
         machine = VirtualMachine(self.work)
-        folders = [self.machine.root, *(os.path.dirname(os.path.realpath(self.host(name))) for name in ("stacks", "locks", "dying"))]
+        folders = [self.machine.root, *(os.path.dirname(os.path.realpath(self.machine.host(name))) for name in ("stacks", "locks", "dying"))]
         self.out = os.path.join(self.work, f"out-{self.runtime}-{self.label}")
         begin = time.monotonic()
         machine.boot(self.script(), folders + ([os.path.dirname(self.tool)] if self.tool else []), self.out)

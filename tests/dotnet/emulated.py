@@ -79,19 +79,23 @@ class Machine:
     """One runtime of arm64 and what starts programs with it."""
 
     def __init__(self, work, version):
-        if shutil.which(EMULATOR) is None:
-            raise lab.Skip(f"{EMULATOR} is not installed")
         self.work, self.version = work, version
-        self.libraries, self.root = libraries(work), dotnet_root(work, version)
+        self.root = dotnet_root(work, version)
         self.framework = os.path.join(self.root, "shared", "Microsoft.NETCore.App", version)
 
-    def command(self, project, *options, **properties):
-        """The command line of a program of the tests."""
+    def host(self, project, *options, **properties):
+        """The program host of a program of the tests."""
         program = lab.program_of(lab.build(self.work, project, self.version, *options, **properties))
         host = program.removesuffix(".dll") + ".arm64-" + self.version
         if not os.path.exists(host):
             write_host(os.path.join(self.root, "apphost"), os.path.basename(program), host)
-        return [EMULATOR, "-L", self.libraries, host]
+        return host
+
+    def command(self, project, *options, **properties):
+        """The command line that runs it."""
+        if shutil.which(EMULATOR) is None:
+            raise lab.Skip(f"{EMULATOR} is not installed")
+        return [EMULATOR, "-L", libraries(self.work), self.host(project, *options, **properties)]
 
     def start(self, command, work, **environment):
         """Starts a program that may leave a core, with its streams as pipes."""
