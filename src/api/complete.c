@@ -284,7 +284,7 @@ static void join_headers(struct completion *work)
 }
 
 /* PT_LOADs may share the bytes of a small file: what is written is work, too. What was taken before does not matter. */
-static enum cdacq_status take_writing(struct completion *work, struct cdacq_error *err)
+static enum cdacq_status check_size(struct completion *work, struct cdacq_error *err)
 {
     uint64_t size = 0;
     for (size_t i = 0; i < work->headers.count; i++)
@@ -405,7 +405,7 @@ enum cdacq_status cdacq_target_write_complete_core(struct cdacq_target *handle, 
     uint64_t size = 0;
     if (status >= 0) {
         join_headers(work);
-        status = take_writing(work, err);
+        status = check_size(work, err);
     }
     if (status >= 0)
         status = write_core(work, path, &size, err);
