@@ -464,15 +464,6 @@ static void write_file(struct work *work)
 
 /* ---- The command ------------------------------------------------------------------------------------------------ */
 
-static void tell_problems(const struct work *work)
-{
-    heap_graph_tell_problems(&work->graph, false);
-    if (work->unnamed_types)
-        message("%" PRIu64 " type%s without a name", work->unnamed_types, plural(work->unnamed_types));
-    if (work->unnamed_edges)
-        message("%" PRIu64 " reference%s without a name", work->unnamed_edges, plural(work->unnamed_edges));
-}
-
 static void deinit(struct work *work)
 {
     for (size_t i = 0; i < work->texts.count; i++)
@@ -502,10 +493,10 @@ int heap_export_snapshot(const struct heap_question *question)
         if (!heap_paths_list_unkept(&work->graph, &work->unkept))
             out_of_memory();
         write_file(work);
-        tell_problems(work);
+        heap_graph_tell_problems(&work->graph, false);
+        heap_graph_tell_unnamed(work->unnamed_types, work->unnamed_edges);
     }
-    bool is_whole =
-        !work->graph.problem_count && !work->graph.is_under_way && !work->unnamed_types && !work->unnamed_edges;
+    bool is_whole = heap_graph_is_whole(&work->graph) && !work->unnamed_types && !work->unnamed_edges;
     int code = !output_close_if(&work->out, is_read) ? EXIT_FAILED : is_whole ? EXIT_ANSWERED : EXIT_PARTLY;
     deinit(work);
     return code;

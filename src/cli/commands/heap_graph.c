@@ -502,3 +502,11 @@ void heap_graph_tell_problems(const struct heap_graph *graph, bool json_has_them
         message("%" PRIu64 " more problems%s", graph->problem_count - PROBLEMS_SHOWN,
                 json_has_them ? "; --json has them" : "");
 }
+
+void heap_graph_tell_unnamed(uint64_t types, uint64_t edges)
+{
+    if (types)
+        message("%" PRIu64 " type%s without a name", types, plural(types));
+    if (edges)
+        message("%" PRIu64 " reference%s without a name", edges, plural(edges));
+}

@@ -151,5 +151,13 @@ void heap_graph_root_text(const struct heap_graph *graph, const struct graph_roo
 
 /* Shows what was left out, as messages: the first of it, and where the rest is. */
 void heap_graph_tell_problems(const struct heap_graph *graph, bool json_has_them);
+/* How many types and references have no name. */
+void heap_graph_tell_unnamed(uint64_t types, uint64_t edges);
+
+/* Whether nothing was left out. */
+static inline bool heap_graph_is_whole(const struct heap_graph *graph)
+{
+    return !graph->problem_count && !graph->is_under_way;
+}
 
 #endif

@@ -457,7 +457,7 @@ int heap_retained_show(const struct heap_question *question)
     work->out.is_held = false;
     if (is_read)
         heap_graph_tell_problems(&work->graph, !work->question->json);
-    bool is_whole = !work->graph.problem_count && !work->graph.is_under_way;
+    bool is_whole = heap_graph_is_whole(&work->graph);
     int code = !output_close_if(&work->out, is_read) || !is_read ? EXIT_FAILED : is_whole ? EXIT_ANSWERED : EXIT_PARTLY;
     retained_list_deinit(&work->types);
     retained_list_deinit(&work->roots);
