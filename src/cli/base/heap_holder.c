@@ -26,24 +26,33 @@ void heap_holders_write_text(const struct heap_holders *holders, struct output *
         write_holder(&holders->items[i], out);
 }
 
+void heap_root_write_json(struct json_writer *w, enum cdacq_root_kind kind, const char *text)
+{
+    json_begin_object(w, "root");
+    json_string(w, "kind", cdacq_root_kind_text(kind));
+    json_note(w, "text", text);
+    json_end_object(w);
+}
+
+void heap_hop_write_json(struct json_writer *w, uint64_t address, const char *type, const char *by)
+{
+    json_begin_object(w, NULL);
+    json_address(w, "address", address);
+    json_note(w, "type", type);
+    json_note(w, "by", by);
+    json_end_object(w);
+}
+
 void heap_holders_write_json(const struct heap_holders *holders, struct json_writer *w)
 {
     json_begin_array(w, "holders");
     for (unsigned i = 0; i < holders->count; i++) {
         const struct heap_holder *holder = &holders->items[i];
         json_begin_object(w, NULL);
-        json_begin_object(w, "root");
-        json_string(w, "kind", cdacq_root_kind_text(holder->kind));
-        json_note(w, "text", holder->root);
-        json_end_object(w);
+        heap_root_write_json(w, holder->kind, holder->root);
         json_begin_array(w, "path");
-        for (size_t n = 0; n < holder->hop_count; n++) {
-            json_begin_object(w, NULL);
-            json_address(w, "address", holder->hops[n].address);
-            json_note(w, "type", holder->hops[n].type);
-            json_note(w, "by", holder->hops[n].by);
-            json_end_object(w);
-        }
+        for (size_t n = 0; n < holder->hop_count; n++)
+            heap_hop_write_json(w, holder->hops[n].address, holder->hops[n].type, holder->hops[n].by);
         json_end_array(w);
         json_number(w, "objects", holder->count);
         json_number(w, "bytes", holder->bytes);

@@ -37,6 +37,11 @@ struct heap_holders {
     unsigned count;
 };
 
+/* The member "root": what a root is, in words. */
+void heap_root_write_json(struct json_writer *w, enum cdacq_root_kind kind, const char *text);
+/* An element of "path". `type` and `by`: NULL where there is none. */
+void heap_hop_write_json(struct json_writer *w, uint64_t address, const char *type, const char *by);
+
 void heap_holders_write_text(const struct heap_holders *holders, struct output *out);
 /* The member "holders". */
 void heap_holders_write_json(const struct heap_holders *holders, struct json_writer *w);

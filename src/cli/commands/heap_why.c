@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/cli/base/exit_code.h"
+#include "src/cli/base/heap_holder.h"
 #include "src/cli/base/ip_text.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
@@ -215,11 +216,8 @@ static void write_path_text(struct work *work, uint32_t object, uint64_t count)
 
 static void write_hop_json(struct work *work, struct json_writer *w, uint32_t object, const char *by)
 {
-    json_begin_object(w, NULL);
-    json_address(w, "address", heap_graph_address(&work->graph, object));
-    json_note(w, "type", heap_graph_type_name(&work->graph, work->graph.type_of.items[object]));
-    json_note(w, "by", by);
-    json_end_object(w);
+    heap_hop_write_json(w, heap_graph_address(&work->graph, object),
+                        heap_graph_type_name(&work->graph, work->graph.type_of.items[object]), by);
 }
 
 /* `object` has no root if it is not reached. `count`: of objects of its type with the same root; 0: not asked. */
@@ -231,10 +229,7 @@ static void write_path_json(struct work *work, uint32_t object, uint64_t count)
     if (is_kept) {
         const struct graph_root *root = &work->graph.roots.items[top_of(work, object)];
         heap_graph_root_text(&work->graph, root, text);
-        json_begin_object(w, "root");
-        json_string(w, "kind", cdacq_root_kind_text((enum cdacq_root_kind)root->kind));
-        json_note(w, "text", text);
-        json_end_object(w);
+        heap_root_write_json(w, (enum cdacq_root_kind)root->kind, text);
         list_hops(work, object);
     } else {
         json_null(w, "root");
