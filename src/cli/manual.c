@@ -12,7 +12,6 @@
 #include "src/cli/base/commands.h"
 #include "src/cli/base/help.h"
 #include "src/cli/base/output.h"
-#include "src/cli/base/put.h"
 #include "util/base.h"
 #include "util/file.h"
 
@@ -51,11 +50,6 @@ static void put_plain(struct output *out, const char *text, size_t length)
                 roff = escapes[j].roff;
         output_literal(out, roff);
     }
-}
-
-static void put_roff(struct output *out, const char *text, size_t length)
-{
-    output_commit(out, put_bytes(output_reserve(out, length), text, length));
 }
 
 /* A dot or a quote that begins a line is no request. */
@@ -132,7 +126,7 @@ static void put_option(struct page *page, const struct option_row *row, bool lon
     text += strlen(heading);
     const char *end = strstr(text, "\n@ ");
     size_t length = end ? (size_t)(end + 1 - text) : strlen(text);
-    put_roff(out, text, length);
+    output_bytes(out, text, length);
 }
 
 /* Those of a command: its own at length, and a line for each of those that all commands with a target take. */
@@ -183,7 +177,7 @@ static void put_command_page(struct page *page, const struct command *command)
     size_t length = length_of_prose(page->text);
     if (length)
         output_literal(out, ".PP\n");
-    put_roff(out, page->text, length);
+    output_bytes(out, page->text, length);
     if (command_opens_target(command)) {
         output_literal(out, ".PP\n");
         put_text(out, help_target_text(command));
@@ -223,7 +217,7 @@ static void put_main_page(struct page *page)
                 if (option_is_in(row, target_rows) || option_is_in(row, general_rows))
                     put_option(page, row, true);
         } else
-            put_roff(out, line, length);
+            output_bytes(out, line, length);
     }
 }
 

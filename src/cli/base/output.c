@@ -258,8 +258,7 @@ void output_printf(struct output *out, const char *format, ...)
 
 void output_literal(struct output *out, const char *text)
 {
-    size_t length = strlen(text);
-    output_commit(out, put_bytes(output_reserve(out, length), text, length));
+    output_bytes(out, text, strlen(text));
 }
 
 /* Returns where to cut a text between characters: at `at` or up to three bytes before. */

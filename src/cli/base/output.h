@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "src/cli/base/console.h"
 #include "util/escape.h"
@@ -76,6 +77,13 @@ static inline char *output_reserve(struct output *out, size_t size)
 static inline void output_commit(struct output *out, const char *end)
 {
     out->length = (size_t)(end - out->data);
+}
+
+static inline void output_bytes(struct output *out, const void *bytes, size_t size)
+{
+    char *to = output_reserve(out, size);
+    memcpy(to, bytes, size);
+    output_commit(out, to + size);
 }
 
 /* The result of output_printf must fit 1 KB; texts of unknown length need the other functions. */

@@ -6,6 +6,7 @@
 #include "src/cli/base/console.h"
 #include "src/cli/base/json_writer.h"
 #include "util/base.h"
+#include "util/crc32.h"
 
 enum { LINE_MAX_BYTES = 192 * 1024 }; /* 'cdacq flame' reads 256 KiB */
 
@@ -152,13 +153,6 @@ enum {
     STORED_MAX = 65535, /* bytes of a block of gzip that is not compressed */
 };
 
-static void pprof_bytes(struct output *out, const void *bytes, size_t size)
-{
-    char *p = output_reserve(out, size);
-    memcpy(p, bytes, size);
-    output_commit(out, p + size);
-}
-
 static void pprof_varint(struct output *out, uint64_t value)
 {
     uint8_t bytes[10];
@@ -166,7 +160,7 @@ static void pprof_varint(struct output *out, uint64_t value)
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    pprof_bytes(out, bytes, size);
+    output_bytes(out, bytes, size);
 }
 
 static void pprof_number(struct output *out, unsigned field, uint64_t value)
@@ -179,7 +173,7 @@ static void pprof_field(struct output *out, unsigned field, const void *bytes, s
 {
     pprof_varint(out, field << 3 | 2);
     pprof_varint(out, size);
-    pprof_bytes(out, bytes, size);
+    output_bytes(out, bytes, size);
 }
 
 /* Appends a message as a field, and empties it. */
@@ -237,36 +231,23 @@ static void put_samples(struct output *profile, const struct call_paths *paths, 
     }
 }
 
-static uint32_t crc_of(const uint8_t *bytes, size_t size)
-{
-    uint32_t table[256], crc = UINT32_MAX;
-    for (uint32_t i = 0; i < ARRAY_SIZE(table); i++) {
-        table[i] = i;
-        for (unsigned bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? UINT32_C(0xedb88320) : 0);
-    }
-    for (size_t i = 0; i < size; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
-    return ~crc;
-}
-
 /* The form of RFC 1952, whose blocks (RFC 1951) hold the bytes as they are. */
 static void put_gzip(struct output *out, const char *bytes, size_t size)
 {
     static const uint8_t header[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
     uint8_t block[5], trailer[8];
-    pprof_bytes(out, header, sizeof header);
+    output_bytes(out, header, sizeof header);
     for (size_t done = 0, n; done < size && !output_failed(out); done += n) {
         n = MIN(size - done, (size_t)STORED_MAX);
         block[0] = done + n == size;
         store_u16(block + 1, (uint16_t)n, false);
         store_u16(block + 3, (uint16_t)~n, false);
-        pprof_bytes(out, block, sizeof block);
-        pprof_bytes(out, bytes + done, n);
+        output_bytes(out, block, sizeof block);
+        output_bytes(out, bytes + done, n);
     }
-    store_u32(trailer, crc_of((const uint8_t *)bytes, size), false);
+    store_u32(trailer, crc32_of(bytes, size), false);
     store_u32(trailer + 4, (uint32_t)size, false);
-    pprof_bytes(out, trailer, sizeof trailer);
+    output_bytes(out, trailer, sizeof trailer);
 }
 
 static void write_pprof(struct output *out, const struct call_paths *paths, const char *unit)

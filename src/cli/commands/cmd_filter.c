@@ -71,7 +71,7 @@ static void copy_until(struct filter *filter, const char *end)
 {
     size_t size = (size_t)(end - filter->copied);
     if (size)
-        output_commit(&filter->out, put_bytes(output_reserve(&filter->out, size), filter->copied, size));
+        output_bytes(&filter->out, filter->copied, size);
     filter->copied = end;
 }
 

@@ -40,9 +40,7 @@ struct work {
 static int take_bytes(const void *bytes, size_t size, void *context)
 {
     struct work *work = context;
-    char *p = output_reserve(&work->out, size);
-    memcpy(p, bytes, size);
-    output_commit(&work->out, p + size);
+    output_bytes(&work->out, bytes, size);
     return output_failed(&work->out); /* nothing more can be written */
 }
 

@@ -12,7 +12,6 @@
 #include "src/cli/base/console.h"
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/output.h"
-#include "src/cli/base/put.h"
 #include "src/cli/commands/workers.h"
 #include "util/base.h"
 #include "util/escape.h"
@@ -215,7 +214,7 @@ static int list_process(void *context, size_t item, const struct workers_result 
         output_styled(&work->out, STYLE_HEADING, "    PID  RUNTIME   THREADS  CONTAINER     PROGRAM\n");
     work->unreadable += result->is_partly || result->is_late;
     if (result->length) {
-        output_commit(&work->out, put_bytes(output_reserve(&work->out, result->length), result->text, result->length));
+        output_bytes(&work->out, result->text, result->length);
     } else {
         form_silence(&silent, pid);
         write_process(work, &work->out, &(struct cdacq_process){.pid = pid}, &silent);

@@ -57,9 +57,7 @@ struct elf {
 static int take_bytes(const void *bytes, size_t size, void *context)
 {
     struct output *out = ((struct elf *)context)->out;
-    char *p = output_reserve(out, size);
-    memcpy(p, bytes, size);
-    output_commit(out, p + size);
+    output_bytes(out, bytes, size);
     return output_failed(out);
 }
 
@@ -294,7 +292,7 @@ static void note_owner(struct work *work, const struct cdacq_target_info *info)
     write_owner(info, owner, sizeof owner);
     if (!folder_file_begin(&work->folder, work->folder.fd, owner_file, owner_file, 0666, &file))
         return;
-    output_commit(&file.out, stpcpy(output_reserve(&file.out, sizeof owner), owner));
+    output_literal(&file.out, owner);
     (void)folder_file_end(&work->folder, &file, true);
 }
 

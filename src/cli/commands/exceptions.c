@@ -365,10 +365,7 @@ static void write_text(struct work *work)
 
 static int append_piece(const char *bytes, size_t length, void *context)
 {
-    struct output *text = context;
-    char *at = output_reserve(text, length);
-    memcpy(at, bytes, length);
-    output_commit(text, at + length);
+    output_bytes(context, bytes, length);
     return 0;
 }
 

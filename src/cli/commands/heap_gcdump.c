@@ -92,11 +92,8 @@ struct work {
 static void put(struct stream *stream, const void *bytes, size_t size)
 {
     stream->at += size;
-    if (stream->out) {
-        char *to = output_reserve(stream->out, size);
-        memcpy(to, bytes, size);
-        output_commit(stream->out, to + size);
-    }
+    if (stream->out)
+        output_bytes(stream->out, bytes, size);
 }
 
 static void put_byte(struct stream *stream, unsigned value)
@@ -487,13 +484,6 @@ static bool write_all(struct work *work)
     return fits;
 }
 
-static void tell_problems(const struct work *work)
-{
-    heap_graph_tell_problems(&work->graph, false);
-    if (work->unnamed_types)
-        message("%" PRIu64 " type%s without a name", work->unnamed_types, plural(work->unnamed_types));
-}
-
 static void deinit(struct work *work)
 {
     output_abandon(&work->types_out);
@@ -521,9 +511,11 @@ int heap_export_gcdump(const struct heap_question *question)
         ask_all(work, question->opened->target);
     target_let_go(question->opened->target);
     bool is_written = is_read && write_all(work);
-    if (is_written)
-        tell_problems(work);
-    bool is_whole = !work->graph.problem_count && !work->graph.is_under_way && !work->unnamed_types;
+    if (is_written) {
+        heap_graph_tell_problems(&work->graph, false);
+        heap_graph_tell_unnamed(work->unnamed_types, 0);
+    }
+    bool is_whole = heap_graph_is_whole(&work->graph) && !work->unnamed_types;
     int code = !output_close_if(&work->out, is_written) ? EXIT_FAILED : is_whole ? EXIT_ANSWERED : EXIT_PARTLY;
     deinit(work);
     return code;
