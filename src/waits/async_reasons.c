@@ -439,6 +439,21 @@ static void put_channel(struct async_reasons *reasons, const struct async_common
     text_puts(ret, ")");
 }
 
+/* A class that a library derived from TaskCompletionSource tells more. */
+static void put_source(struct async_reasons *reasons, const struct async_common *common, struct text *ret)
+{
+    struct async_operations *operations = reasons->operations;
+    struct reader *reader = &operations->resolver->reader;
+    uint64_t type = async_type_of(&operations->kinds, common->reason.thing & ~UINT64_C(1));
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    bool is_derived = type && read_field(reader, type, F_MethodTable_Module) != operations->types.core;
+    if (reader_leave(reader, &outer).status >= 0 && is_derived)
+        put_type(reasons, type, ret);
+    else
+        text_puts(ret, "TaskCompletionSource");
+    put_address(common, common->reason.thing, ret);
+}
+
 static void put_all(struct async_reasons *reasons, const struct async_common *common, struct text *ret)
 {
     struct async_operations *operations = reasons->operations;
@@ -636,8 +651,7 @@ void async_reason_put(struct async_reasons *reasons, const struct async_chain *c
         put_channel(reasons, common, ret);
         break;
     case ASYNC_REASON_SOURCE:
-        text_puts(ret, "TaskCompletionSource");
-        put_address(common, common->reason.thing, ret);
+        put_source(reasons, common, ret);
         break;
     case ASYNC_REASON_NO_SOURCE:
         put_other(reasons, common, ret);

@@ -103,6 +103,32 @@ TEXTS_OF_PROCESSES = {
     "FileLock": "held by this process itself",
 }
 
+# Ways in which no thread waits for what is wrong: the first lines of the report name the method, the line and this.
+STALLS = {
+    "LeakedSlots": "36 in .*SemaphoreSlim 0x[0-9a-f]+ [(]count 0, 36 waiters[)]",
+    "LockTwice": "SemaphoreSlim 0x[0-9a-f]+ [(]count 0, 1 waiter[)]",
+    "LostWakeup": "3 in .*TaskCompletionSource 0x",
+    "LostAnswers": "25 in .*TaskCompletionSource, such as 0x",
+    "StuckConsumer": "TaskCompletionSource 0x",
+    "FullQueue": "22 in .*Channel 0x[0-9a-f]+ [(]to write, 8 items, capacity 8[)]",
+    "SilentProducer": "6 in .*Channel 0x[0-9a-f]+ [(]to read",
+    "RequestsWithoutTimeout": "20 in .*HTTP requests, such as GET http://127.0.0.1:[0-9]+/orders/12, socket: Receive",
+    "ExhaustedConnections": "18 in .*HTTP requests, such as GET http://127.0.0.1:[0-9]+/orders/12, .*HttpConnectionWaiter",
+    "ExhaustedPool": "10 in .*Channel 0x[0-9a-f]+ [(]to read, 0 items, capacity 2[)]",
+    "TasksInCircle": "Stalls.AwaitOther",
+    "OneOfAll": "TaskCompletionSource 0x",
+    "NeverCancelled": "5 in .*cancellation",
+    "SilentPeer": "10 in .*socket: Receive",
+    "FullBlock": "Dataflow[.]",
+    "NeverStarted": "NeverStarted.*[(]Created[)]",
+    "LostFailure": "TaskCompletionSource 0x",
+    "ChildThatStays": "in a call of System.Diagnostics.Process.WaitForExitAsync",
+    "NoClient": "in a call of System.IO.Pipes.NamedPipeServerStream.*WaitForConnectionAsync.*socket: Accept",
+    "LockOverCall": "SemaphoreSlim 0x[0-9a-f]+ [(]count 0, 14 waiters[)]",
+}
+STALL_LINES = 30
+STALL_TEXTS = {"TasksInCircle": "deadlock of tasks", "LostFailure": "1 task has failed"}
+
 HEALTHY = ["IdleConsole", "IdleLoop", "IdleServer", "Timers", "PeriodicTimers", "PoolWork", "PoolOfAwaits", "ContendedLock",
            "ContendedSleeper", "OrderedLocks", "ReadersAndWriters", "Throttled", "Consumers", "IdleConsumers", "Channels",
            "PulsedQueue", "Collector", "ParallelWork", "Echo", "Finalizers"]
@@ -211,6 +237,31 @@ def ask_hang(command, way, lines):
         hang.end()
 
 
+def wrong_of_stall(way, text, lines):
+    """What the first lines of a report lack."""
+    shown = text.splitlines()[:STALL_LINES]
+    places = "|".join(re.escape(line) for line in lines)
+    wrong = [] if any(re.search(f"({places})(?!\\d)", line) and re.search(STALLS[way], line) for line in shown) else ["no line of it"]
+    return wrong + [f"no {part!r}" for part in [STALL_TEXTS.get(way, "")] if not any(part in line for line in shown)]
+
+
+def ask_stall(command, way, lines):
+    hang = Hang(command, way)
+    try:
+        hang.wait()
+        for _ in range(TRIES):
+            time.sleep(1)
+            done = subprocess.run([TOOL, "report", str(hang.process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            wrong = wrong_of_stall(way, done.stdout, lines)
+            if not wrong:
+                break
+        return wrong and [*wrong, f"exit {done.returncode}: {done.stderr}", *done.stdout.splitlines()[:STALL_LINES]]
+    except lab.LabError as error:
+        return [str(error)]
+    finally:
+        hang.end()
+
+
 def name_in_core(way, is_signal):
     """If a signal ended the process, that is the kind, unless something is known to be wrong."""
     kind, _, waits_for = HANGS_IN_CORES[way].partition(" ")
@@ -293,10 +344,17 @@ def test_runtime(work, runtime):
     lines = marks()
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         hangs = {way: pool.submit(ask_hang, command, way, lines.get(way, set())) for way in HANGS}
+        stalls = {way: pool.submit(ask_stall, command, way, lines[way]) for way in STALLS}
         healthy = {way: pool.submit(ask_healthy, command, way, lines) for way in HEALTHY}
         hangs = {way: one.result() for way, one in hangs.items()}
+        stalls = {way: one.result() for way, one in stalls.items()}
         healthy = {way: one.result() for way, one in healthy.items()}
     good = True
+    for way, wrong in stalls.items():
+        good &= not wrong
+        if wrong:
+            print(f"! {runtime} {way}: " + "\n    ".join(wrong), flush=True)
+    print(f"  {runtime}: {sum(not wrong for wrong in stalls.values())} of {len(STALLS)} stalls named in {STALL_LINES} lines", flush=True)
     for way, wrong in hangs.items():
         last, why = KNOWN.get(way, (0, None))
         known = lab.line_of(runtime) <= last

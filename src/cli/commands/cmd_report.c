@@ -11,6 +11,7 @@
 #include "src/cli/report/report.h"
 #include "src/cli/report/report_runtimes.h"
 #include "src/cli/report/report_samples.h"
+#include "src/cli/report/report_verdict.h"
 #include "src/cli/base/stack_writer.h"
 #include "src/cli/commands/exceptions.h"
 #include "src/cli/commands/heap_holders.h"
@@ -299,6 +300,26 @@ static int write_report(const struct report_options *options, const struct opene
     return complete ? EXIT_ANSWERED : EXIT_PARTLY;
 }
 
+/* Whether the report has more than why the process ended. */
+static bool has_all(const struct report_options *options)
+{
+    return !options->signature && (options->common.json || !options->brief);
+}
+
+/* Searches for async operations if what threads do leaves the question why the process hangs. */
+static void find_async(struct report *report)
+{
+    struct report_verdict verdict;
+    if (!report_may_hang(report))
+        return;
+    report_verdict_form(report, &verdict);
+    bool is_open = !strcmp(verdict.kind, "waits") || !strcmp(verdict.kind, "nothing") ||
+                   !strcmp(verdict.kind, "signal"); /* by which somebody ended a process that hangs */
+    report_verdict_release(&verdict);
+    if (is_open)
+        report_find_async(report);
+}
+
 static int make_report(const void *given, const struct opened_target *opened)
 {
     const struct report_options *options = given;
@@ -336,9 +357,11 @@ static int make_report(const void *given, const struct opened_target *opened)
     find_cause(&report);
     find_nested(&report, &nested_error);
     find_nested_of_others(&report);
-    if (!((const struct report_options *)given)->signature)
+    if (!options->signature)
         report_find_heap(&report);
     find_holders(&report);
+    if (has_all(options))
+        find_async(&report);
     count_unread(&report);
     int code = write_report(options, opened, &report);
     if (!is_known)
@@ -353,6 +376,7 @@ static int make_report(const void *given, const struct opened_target *opened)
     thread_stacks_deinit(&report.by_tid);
     cdacq_wait_graph_destroy(report.graph);
     heap_holders_deinit(&report.heap.holders);
+    report_release_async(&report);
     report_release_runtimes(&report);
     return code == EXIT_ANSWERED && (status < 0 || !is_known) ? EXIT_PARTLY : code;
 }
@@ -361,11 +385,10 @@ static int run(const void *given)
 {
     struct busy_threads busy = {0};
     const struct report_options *options = given;
-    bool has_all = !options->signature && (options->common.json || !options->brief);
     const struct target_use use = {.run = make_report,
                                    .flags = CDACQ_OPEN_ALL_RUNTIMES | CDACQ_OPEN_STOP | CDACQ_OPEN_NATIVE,
                                    .no_heading = options->signature,
-                                   .busy = has_all ? &busy : NULL,
+                                   .busy = has_all(options) ? &busy : NULL,
                                    .watch = report_watch};
     if (options->exceptions ? options->brief || options->signature : options->common.all) {
         message(options->exceptions ? "report: --exceptions shows the exceptions alone: give no --brief or --signature"

@@ -266,7 +266,7 @@ static void ask_all(struct work *work, struct cdacq_target *target)
         return;
     work->pid = process.pid;
     work->time = process.time;
-    work->program = process.program ? strdup(process.program) : NULL;
+    work->program = copy_text(process.program);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------------------------ */

@@ -142,14 +142,6 @@ static void find_parts(struct search *search)
 
 /* ---- Result ----------------------------------------------------------------------------------------------------- */
 
-static char *copy_of(const char *text)
-{
-    char *copy = text ? strdup(text) : NULL;
-    if (text && !copy)
-        out_of_memory();
-    return copy;
-}
-
 static void describe(const struct search *search, const struct part *part, struct heap_holder *ret)
 {
     struct heap_graph *graph = search->graph;
@@ -157,16 +149,16 @@ static void describe(const struct search *search, const struct part *part, struc
     char text[GRAPH_ROOT_TEXT_SIZE];
     heap_graph_root_text(graph, root, text);
     ret->kind = (enum cdacq_root_kind)root->kind;
-    ret->root = copy_of(text);
+    ret->root = copy_text(text);
     ret->percent = (unsigned)(part->sum * 100 / search->whole + 0.5);
     ret->hop_count = part->length;
     for (size_t i = 0; i < part->length; i++) {
         uint32_t object = part->chain[i];
         struct heap_holder_hop *hop = &ret->hops[i];
         hop->address = heap_graph_address(graph, object);
-        hop->type = copy_of(heap_graph_type_name(graph, graph->type_of.items[object]));
+        hop->type = copy_text(heap_graph_type_name(graph, graph->type_of.items[object]));
         if (i)
-            hop->by = copy_of(
+            hop->by = copy_text(
                 heap_paths_name_hop(graph, part->chain[i - 1], heap_paths_find_hop(graph, part->chain[i - 1], object)));
     }
 }
@@ -197,7 +189,7 @@ static void count_objects(const struct search *search, struct heap_holders *ret)
         for (uint32_t type = 1; type < types; type++)
             if (tally[n * types + type] > tally[n * types + most])
                 most = type;
-        ret->items[n].most = copy_of(heap_graph_type_name(search->graph, most));
+        ret->items[n].most = copy_text(heap_graph_type_name(search->graph, most));
     }
     free(tally);
     spill_free(below);

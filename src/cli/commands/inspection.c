@@ -43,9 +43,7 @@ static void note(struct inspection *inspection, enum question question, enum cda
     inspection->answered[question] = status == CDACQ_OK;
     if (status >= 0)
         return;
-    inspection->problems[question] = strdup(error->message);
-    if (!inspection->problems[question])
-        out_of_memory();
+    inspection->problems[question] = copy_text(error->message);
     inspection->problem_count++;
 }
 

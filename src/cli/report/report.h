@@ -73,6 +73,30 @@ struct report_heap {
     bool has_no_room; /* for the search of holders: little is left of the limit */
 };
 
+enum { REPORT_ASYNC_GROUPS = 4 };
+
+/* Equal chains of async methods that are pending. It owns the texts. */
+struct report_async_group {
+    uint64_t count;
+    char *waits_for;
+    char *method; /* the innermost one of the program */
+    char *file;   /* NULL: not known */
+    uint32_t line;
+    char *called; /* the method of the framework that it called, without parameters; NULL: it awaits something itself */
+    bool is_cycle;
+};
+
+/* Async operations, which no thread has to wait for or run. They are searched for if threads do not explain a hang. */
+struct report_async {
+    uint64_t of_program, of_framework;                     /* operations with and without methods of the program */
+    uint64_t failed;                                       /* tasks whose exceptions nobody has observed */
+    struct report_async_group groups[REPORT_ASYNC_GROUPS]; /* of the program: deadlocks, then the most frequent */
+    unsigned count, cycles;                                /* groups; those that are deadlocks */
+    bool is_known;
+    bool is_partial;   /* a part of the heap cannot be read */
+    bool is_too_large; /* the heap, to be searched while a process is stopped */
+};
+
 struct report {
     const char *target_name;
     const struct cdacq_options *options;
@@ -92,6 +116,7 @@ struct report {
     uint64_t exception;               /* the object to show; 0: none */
     struct report_nested_list nested; /* without `exception` */
     struct report_heap heap;
+    struct report_async async;
     const char *nested_problem; /* why some of them may be missing; NULL: none is */
     uint64_t incomplete;        /* other parts than stacks that could not be read; not the waits */
     struct stack_doubts doubts;
@@ -337,6 +362,21 @@ void report_find_heap(struct report *report);
 /* Writes what was found: nothing if that is nothing; and the member "heap". */
 void report_write_heap_text(const struct report *report, struct output *out);
 void report_write_heap_json(const struct report *report, struct json_writer *w);
+
+/* ---- report_async.c ---- */
+
+/* Searches the heap. */
+void report_find_async(struct report *report);
+void report_release_async(struct report *report);
+
+/* Writes the section, or nothing if there is none; and the member "async". */
+void report_write_async_text(const struct report *report, struct output *out);
+void report_write_async_json(const struct report *report, struct json_writer *w);
+
+struct report_place report_place_of_group(const struct report_async_group *group);
+
+/* Writes "50 in Demo.Shop.Load() Shop.cs:12, waiting for: SemaphoreSlim ...". */
+void report_put_group(struct output *out, const struct report_async_group *group);
 
 /* ---- report_places.c ---- */
 

@@ -316,6 +316,7 @@ void report_write_json(struct report *report)
     write_last_words(report, w);
     write_exceptions(report, w);
     report_write_heap_json(report, w);
+    report_write_async_json(report, w);
     report_write_waits_json(report, w);
     write_activity(w, report->busy);
     json_begin_array(w, "stacks");

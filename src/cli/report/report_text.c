@@ -331,6 +331,8 @@ void report_write_text(struct report *report, bool brief)
         report->flaws |= report->others[i].flaws;
     }
     report_write_heap_text(report, out);
+    if (!brief)
+        report_write_async_text(report, out);
     report_write_deadlocks_text(report, brief);
     if (brief) {
         report_write_waits_text(report, brief);

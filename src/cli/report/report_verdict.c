@@ -572,6 +572,35 @@ static bool judge_async_cycle(struct report_verdict *verdict, const struct repor
     return found != NULL;
 }
 
+/* The same where no thread waits for them: it was found in the heap. */
+static bool judge_async_cycle_of_heap(struct report_verdict *verdict, const struct report *report)
+{
+    const struct report_async_group *group = report->async.groups;
+    if (!report->async.cycles)
+        return false;
+    verdict->kind = "async_cycle";
+    verdict->certainty = "certain";
+    verdict->place = report_place_of_group(group);
+    output_literal(&verdict->what,
+                   "deadlock of tasks: async methods await each other, and no thread can complete them");
+    output_literal(&verdict->sure, "a method waits for itself through the others");
+    put_command(verdict, report, "async", 0);
+    return true;
+}
+
+/* Beside what threads do: the async methods that are pending in one place. */
+static void add_pending(struct report_verdict *verdict, const struct report *report)
+{
+    const struct report_async *async = &report->async;
+    bool is_awaited = verdict->waits_for && !strcmp(verdict->waits_for, "task"); /* then it may be the same */
+    if (verdict->by.length || !async->count || async->groups[0].count <= (is_awaited ? 1 : 0))
+        return;
+    verdict->by_label = "pending";
+    report_put_group(&verdict->by, async->groups);
+    verdict->next.length = 0;
+    put_command(verdict, report, "async", 0);
+}
+
 /* Takes what a thread waits for, and says it. */
 static void put_waiting(struct report_verdict *verdict, const struct report *report,
                         const struct report_waiting *waiting)
@@ -657,6 +686,7 @@ static void judge_nothing(struct report_verdict *verdict, const struct report *r
     output_literal(&verdict->sure, "deadlocks, waits for locks and a thread pool that starves were looked for");
     if (report->busy && report->busy->measured)
         output_literal(&verdict->sure, ", and busy threads, for a moment");
+    output_literal(&verdict->sure, report->async.is_known ? ", and tasks that await each other" : "");
     output_literal(&verdict->sure, "; leaks of memory were not");
     if (problem)
         output_note_between(&verdict->sure, "; some waits may be missing: ", problem, "");
@@ -691,7 +721,8 @@ static bool judge_hang(struct report_verdict *verdict, const struct report *repo
     return judge_outside(verdict, report) || judge_runtimes(verdict, report, judge_deadlock) ||
            judge_runtimes(verdict, report, judge_abandoned_lock) || judge_suspension(verdict, report) ||
            judge_runtimes(verdict, report, judge_starvation) || judge_runtimes(verdict, report, judge_any_lock) ||
-           judge_runtimes(verdict, report, judge_async_cycle) || judge_runtimes(verdict, report, judge_finalizer);
+           judge_runtimes(verdict, report, judge_async_cycle) || judge_async_cycle_of_heap(verdict, report) ||
+           judge_runtimes(verdict, report, judge_finalizer);
 }
 
 void report_verdict_form(const struct report *report, struct report_verdict *ret)
@@ -709,6 +740,7 @@ void report_verdict_form(const struct report *report, struct report_verdict *ret
             (void)judge_runtimes(ret, report, add_waiting_at_end);
     } else if (!judge_busy(ret, report) && !judge_running(ret, report) && !judge_runtimes(ret, report, judge_any_wait))
         judge_nothing(ret, report);
+    add_pending(ret, report);
 }
 
 void report_verdict_release(struct report_verdict *verdict)

@@ -31,7 +31,7 @@ static class Program
     static int Main(string[] arguments)
     {
         Arguments = arguments[1..];
-        foreach (Type type in new[] { typeof(Locks), typeof(Events), typeof(Tasks), typeof(Kernel), typeof(Busy), typeof(Slow), typeof(Healthy) })
+        foreach (Type type in new[] { typeof(Locks), typeof(Events), typeof(Tasks), typeof(Kernel), typeof(Busy), typeof(Slow), typeof(Stalls), typeof(Healthy) })
         {
             MethodInfo? way = type.GetMethod(arguments[0], BindingFlags.Public | BindingFlags.Static | BindingFlags.IgnoreCase);
             if (way == null)
