@@ -30,7 +30,8 @@ struct cdacq_async_chain {
     const char *waits_for;
     uint64_t object;    /* what it waits for: a task or another source of a value; 0: not known, or not all the same */
     uint64_t operation; /* the innermost task of the first of the equal chains, or the box of its state machine */
-    bool is_cycle;      /* the chain waits for itself, perhaps through other chains: it cannot complete */
+    uint64_t first_object; /* like `object`, of the first of the equal chains */
+    bool is_cycle;         /* the chain waits for itself, perhaps through other chains: it cannot complete */
 };
 
 /* Failed tasks whose exceptions nobody has observed, and that have the same method and type of exception. */

@@ -562,6 +562,7 @@ class AsyncChain(Structure):
         ("waits_for", c_char_p),
         ("object", c_uint64),
         ("operation", c_uint64),
+        ("first_object", c_uint64),
         ("is_cycle", c_bool),
     ]
 

@@ -282,6 +282,7 @@ static void tell_chain(struct visit *visit, const struct group *group, struct me
         .count = group->count,
         .waits_for = words.data && !words.broken ? words.data : "not known",
         .object = group->common.differs ? 0 : group->common.reason.thing & ~UINT64_C(1),
+        .first_object = group->common.reason.thing & ~UINT64_C(1),
         .operation = visit->operations.items.items[chain->operation].object,
         .is_cycle = chain->is_cycle,
     };

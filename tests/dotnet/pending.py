@@ -23,6 +23,8 @@ import lab
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 READY_SECONDS = 120
 OWN = re.compile(r"Pending\.")
+HOLDERS = {"Semaphore": "taken", "TimedSemaphore": "timed", "Source": "never", "SourceOfValue": "value", "Load": "never",
+           "Read": "unbounded", "ReadSingle": "single", "Write": "bounded", "Void": "never"}  # static fields
 FAILED = {"type": "System.InvalidOperationException", "count": 5}
 FAILING = "Pending.Program.Fail(int)"  # no object says it of a method that the runtime suspends
 
@@ -95,6 +97,15 @@ def judge(note, label, target, truth):
     wrong = [f"{chain}: {text!r} is not {expected}" for chain, (expected, _) in truth.items() for text in reasons.get(chain, [])
              if not any(re.search(pattern, text) for pattern in expected)]
     note(f"{label}: what they wait for", not wrong, "; ".join(wrong[:30]))
+    wrong, held = [], 0
+    for item in ask(target, "--holders"):
+        method = chain_of(item).partition(":")[0]
+        orphaned = "? (no root was found, but not all were searched)" if label.startswith("8.") else "nothing: no root keeps it"
+        expected = orphaned if method == "Orphaned" else f"static field Pending.Plants.{HOLDERS.get(method)}"
+        if method in HOLDERS or (method == "Orphaned" and item["held_by"]):
+            held += 1
+            wrong += [f"{method}: {item['held_by']!r}"] * (item["held_by"] != expected)
+    note(f"{label}: what holds these", not wrong and held >= len(HOLDERS), f"{held}; {'; '.join(wrong)}")
     failed = ask(target, "--failed")
     known = [{key: item[key] for key in FAILED} for item in failed] == [FAILED]
     note(f"{label}: failed tasks", known and failed[0]["method"] == (None if "runtime-async" in label else FAILING), str(failed))

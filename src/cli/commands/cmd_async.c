@@ -14,6 +14,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/output.h"
+#include "src/cli/commands/async_holders.h"
 #include "src/cli/commands/call_profile.h"
 #include "util/base.h"
 
@@ -26,7 +27,8 @@ enum {
 
 struct async_options {
     struct common_options common;
-    bool failed; /* JSON has the failed tasks instead of the chains */
+    bool failed;  /* JSON has the failed tasks instead of the chains */
+    bool holders; /* what holds the objects that they wait for */
 };
 
 struct work {
@@ -38,6 +40,7 @@ struct work {
     uint64_t chains_left_out, failed_left_out; /* in those that text does not show */
     uint64_t problems;                         /* that were told */
     struct call_paths paths;                   /* of folded stacks */
+    struct async_holders holders;
 };
 
 /* ---- Text ---- */
@@ -45,6 +48,7 @@ struct work {
 static void write_chain_text(struct work *work, const struct cdacq_async_chain *chain)
 {
     struct output *out = &work->out;
+    const char *holder = async_holders_text(&work->holders, chain->first_object);
     size_t shown = work->options->common.all ? chain->method_count : MIN(chain->method_count, (size_t)METHODS_SHOWN);
     output_printf(out, "%s%" PRIu64 " pending%s, waiting for: ", work->groups == 1 ? "" : "\n", chain->count,
                   chain->is_cycle ? " in a deadlock" : "");
@@ -56,6 +60,8 @@ static void write_chain_text(struct work *work, const struct cdacq_async_chain *
     }
     if (shown < chain->method_count)
         output_printf(out, "    ... %zu more (--all)\n", chain->method_count - shown);
+    if (holder)
+        output_note_between(out, chain->object ? "    it is held by " : "    the first is held by ", holder, "\n");
 }
 
 static void write_failed_text(struct work *work, const struct cdacq_failed_task *task)
@@ -98,6 +104,8 @@ static void write_chain_json(struct work *work, const struct cdacq_async_chain *
     json_bool(w, "deadlock", chain->is_cycle);
     json_address(w, "object", chain->object);
     json_address(w, "operation", chain->operation);
+    if (work->options->holders)
+        json_note(w, "held_by", async_holders_text(&work->holders, chain->first_object));
     json_end_line(w);
 }
 
@@ -166,6 +174,22 @@ static int visit_problem(const char *text, void *context)
     return 0;
 }
 
+static int note_object(const struct cdacq_async_chain *chain, void *context)
+{
+    struct work *work = context;
+    async_holders_add(&work->holders, chain->first_object);
+    return 0;
+}
+
+/* Before the chains are visited, as a visitor may not use the session. */
+static bool find_holders(struct work *work, const struct opened_target *opened)
+{
+    const struct cdacq_async_visitor visitor = {.size = sizeof visitor, .chain = note_object, .context = work};
+    return !work->options->holders ||
+           cdacq_session_visit_async(opened->session, &visitor, NULL, NULL) < 0 || /* which is told below */
+           async_holders_find(&work->holders, opened->session, work->out.fd);
+}
+
 static bool read_operations(struct work *work, const struct opened_target *opened)
 {
     const struct cdacq_async_visitor visitor = {.size = sizeof visitor,
@@ -211,7 +235,7 @@ static int show_async(const void *given, const struct opened_target *opened)
     work->out.is_held = target_is_pid(opened->name); /* a process is stopped */
     answers_init(&work->answers, &work->out, work->options->common.json);
     work->answers.tells_runtime = opened->tells_runtime;
-    bool is_read = read_operations(work, opened);
+    bool is_read = find_holders(work, opened) && read_operations(work, opened);
     bool is_whole = is_read && write_end(work, target_display_name(opened->name));
     if (work->info.problem_count > PROBLEMS_SHOWN)
         message("%" PRIu64 " more problems", work->info.problem_count - PROBLEMS_SHOWN);
@@ -219,6 +243,7 @@ static int show_async(const void *given, const struct opened_target *opened)
     if (output_close_if(&work->out, is_read) && is_read)
         code = !is_whole || work->info.problem_count || work->answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
     call_paths_deinit(&work->paths);
+    async_holders_deinit(&work->holders);
     answers_deinit(&work->answers);
     free(work);
     return code;
@@ -228,8 +253,10 @@ static int run(const void *given)
 {
     const struct async_options *options = given;
     const struct common_options *common = &options->common;
-    if (common->folded + common->speedscope + common->pprof + (common->json || options->failed) > 1) {
-        message("async: give only one of --folded, --speedscope and --pprof, and with it no --json or --failed");
+    if (common->folded + common->speedscope + common->pprof + (common->json || options->failed || options->holders) >
+        1) {
+        message("async: give only one of --folded, --speedscope and --pprof, and with it no other of --json, --failed "
+                "and --holders");
         return EXIT_USAGE;
     }
     return target_run(&options->common, &(const struct target_use){.run = show_async, .flags = CDACQ_OPEN_STOP});
@@ -238,6 +265,8 @@ static int run(const void *given)
 const struct option_row async_rows[] = {
     {"failed", NULL, "show only the failed tasks that nobody has observed; JSON has them only so",
      TO_FLAG(struct async_options, failed)},
+    {"holders", NULL, "show what holds the task, semaphore or other object that each innermost method waits for",
+     TO_FLAG(struct async_options, holders)},
     {0},
 };
 

@@ -229,6 +229,12 @@ public static class Plants
         plant.Note(); await never.Task;
     }
 
+    /// Nobody can complete it.
+    private static async Task Orphaned(Plant plant)
+    {
+        plant.Note(); await new TaskCompletionSource().Task;
+    }
+
     public static void StartAll()
     {
         bounded.Writer.TryWrite(1);
@@ -262,6 +268,7 @@ public static class Plants
             return ringB = RingB(plant);
         });
         Program.Start(@"^TaskCompletionSource 0x[0-9a-f]+$", Enumerate, 2);
+        Program.Start(@"^TaskCompletionSource 0x[0-9a-f]+$|, for which the heap has no TaskCompletionSource$", Orphaned);
         Program.Start(@"^TaskCompletionSource 0x[0-9a-f]+$", plant =>
         {
             Void(plant);

@@ -1,0 +1,39 @@
+/*
+ * async_holders.h: what holds the objects that async methods wait for: who could complete a TaskCompletionSource, what a
+ * semaphore is called.
+ */
+#ifndef CDACQ_CLI_COMMANDS_ASYNC_HOLDERS_H
+#define CDACQ_CLI_COMMANDS_ASYNC_HOLDERS_H
+
+#include "cdacq.h"
+#include "util/hash_table.h"
+
+struct async_holder {
+    uint64_t object;
+    char *text; /* "static field Ns.Type.Field: _items[3]._gate"; the struct that follows owns it */
+};
+
+static inline uint64_t async_holder_key(const struct async_holder *holder)
+{
+    return holder->object;
+}
+
+DEFINE_HASH_TABLE(async_holder_table, struct async_holder, uint64_t, async_holder_key, hash_u64, equal_u64);
+
+struct async_holders {
+    struct async_holder_table table; /* with objects that have no text yet */
+    bool is_partial;                 /* a part of the heap or of the roots was left out */
+};
+
+/* Notes an object to be searched for; 0: none. Exits when out of memory. */
+void async_holders_add(struct async_holders *holders, uint64_t object);
+
+/* Finds the texts of all of them. False, with a message: the heap cannot be read. `results` is where results go. */
+bool async_holders_find(struct async_holders *holders, struct cdacq_session *session, int results);
+
+/* NULL: it was not added. */
+const char *async_holders_text(const struct async_holders *holders, uint64_t object);
+
+void async_holders_deinit(struct async_holders *holders);
+
+#endif
