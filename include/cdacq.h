@@ -69,6 +69,7 @@
 #include <cdacq/stress_log.h>
 #include <cdacq/target.h>
 #include <cdacq/variables.h>
+#include <cdacq/work.h>
 
 CDACQ_BEGIN_DECLS
 

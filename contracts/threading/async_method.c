@@ -138,6 +138,15 @@ bool async_object_refers_to(struct threading_types *types, uint64_t object, uint
     return false;
 }
 
+void async_object_each_word(struct threading_types *types, uint64_t object, bool (*visit)(void *context, uint64_t word),
+                            void *context)
+{
+    struct words words = words_of(types, object, ASYNC_WORDS_MAX);
+    uint64_t word;
+    while (next_word(&words, &word) && visit(context, word))
+        continue;
+}
+
 uint64_t async_object_task(struct threading_types *types, uint64_t object, bool (*leads)(void *context, uint64_t task),
                            void *context)
 {

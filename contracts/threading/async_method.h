@@ -43,6 +43,10 @@ uint64_t async_object_reference_to(struct threading_types *types, uint64_t objec
 /* Whether a word of `object` refers to `other`, which may be the same. */
 bool async_object_refers_to(struct threading_types *types, uint64_t object, uint64_t other);
 
+/* Calls `visit` for each word of `object` after its method table, until it returns false. */
+void async_object_each_word(struct threading_types *types, uint64_t object, bool (*visit)(void *context, uint64_t word),
+                            void *context);
+
 /*
  * The first task that a word of `object` refers to and whose completion leads on, as `leads` says: for a Continuation
  * of a method that uses an awaiter of its own. 0: there is none.

@@ -173,14 +173,19 @@ bool task_each_continuation(struct threading_types *types, uint64_t task,
 
 /* ---- What it runs ---- */
 
-uint64_t task_entry_point(struct threading_types *types, uint64_t task)
+uint64_t delegate_entry_point(struct threading_types *types, uint64_t delegate)
 {
-    uint64_t action, entry = 0;
-    if (!threading_read(types, task, THREADING_TASK_ACTION, &action) ||
-        threading_type_of(types, action, true) != THREADING_DELEGATE)
+    uint64_t entry = 0;
+    if (threading_type_of(types, delegate, true) != THREADING_DELEGATE)
         return 0;
     /* A delegate of a static method calls a stub, and keeps the method's entry point in a second field. */
-    if (threading_read(types, action, THREADING_DELEGATE_METHOD_AUX, &entry) && !entry)
-        (void)threading_read(types, action, THREADING_DELEGATE_METHOD, &entry);
+    if (threading_read(types, delegate, THREADING_DELEGATE_METHOD_AUX, &entry) && !entry)
+        (void)threading_read(types, delegate, THREADING_DELEGATE_METHOD, &entry);
     return entry;
+}
+
+uint64_t task_entry_point(struct threading_types *types, uint64_t task)
+{
+    uint64_t action;
+    return threading_read(types, task, THREADING_TASK_ACTION, &action) ? delegate_entry_point(types, action) : 0;
 }

@@ -63,6 +63,9 @@ bool task_each_of_all(struct threading_types *types, uint64_t task, bool (*visit
 bool list_each(struct threading_types *types, uint64_t list, uint64_t limit,
                bool (*visit)(void *context, uint64_t object), void *context);
 
+/* The entry point of the method that a delegate calls. 0: it is no delegate, or it is not known. */
+uint64_t delegate_entry_point(struct threading_types *types, uint64_t delegate);
+
 /* The entry point of the method that the task runs. 0: it runs none, or it is not known. */
 uint64_t task_entry_point(struct threading_types *types, uint64_t task);
 

@@ -40,11 +40,16 @@ bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_
     return true;
 }
 
+/* Where the used slots of a segment begin, and how many there are. */
+struct used_slots {
+    uint32_t first, count, mask;
+};
+
 /*
- * Counts the used slots of a segment. Head and tail only count up; their low bits are the slot. When a segment is full,
- * the runtime adds twice the number of slots to its tail, so that nothing more is enqueued in it.
+ * Head and tail only count up; their low bits are the slot. When a segment is full, the runtime adds twice the number
+ * of slots to its tail, so that nothing more is enqueued in it.
  */
-static bool count_segment(struct threading_types *types, uint64_t segment, uint64_t *ret)
+static bool read_segment(struct threading_types *types, uint64_t segment, struct used_slots *ret)
 {
     struct reader *reader = types->cache->reader;
     unsigned line = cache_line(types);
@@ -59,53 +64,137 @@ static bool count_segment(struct threading_types *types, uint64_t segment, uint6
     uint32_t slots = (uint32_t)mask + 1;
     bool is_empty = head == tail || head == tail - slots * 2;
     uint32_t used = (tail - head) & (uint32_t)mask;
-    *ret = is_empty ? 0 : used ? used : slots;
+    *ret = (struct used_slots){.first = head, .count = is_empty ? 0 : used ? used : slots, .mask = (uint32_t)mask};
     return true;
 }
 
-/* Adds the items of a queue to *sum. */
-static bool add_queue(struct threading_types *types, uint64_t queue, unsigned *segments_left, uint64_t *sum)
+/* What is done with the used slots of each segment; false ends it. */
+struct segment_visitor {
+    bool (*visit)(struct threading_types *types, uint64_t segment, const struct used_slots *used, void *context);
+    void *context;
+    unsigned segments_left;
+};
+
+static bool each_segment(struct threading_types *types, uint64_t queue, struct segment_visitor *visitor)
 {
-    uint64_t segment, count;
+    uint64_t segment;
+    struct used_slots used;
     if (!threading_read(types, queue, THREADING_QUEUE_HEAD, &segment))
         return false;
     while (segment) {
-        if (!*segments_left || !count_segment(types, segment, &count) ||
+        if (!visitor->segments_left || !read_segment(types, segment, &used) ||
+            !visitor->visit(types, segment, &used, visitor->context) ||
             !threading_read(types, segment, THREADING_SEGMENT_NEXT, &segment))
             return false;
-        --*segments_left;
-        *sum += count;
+        visitor->segments_left--;
     }
     return true;
 }
 
-/* Adds the items of the queues that belong to some workers each, which machines with many processors have. */
-static bool add_assigned(struct threading_types *types, uint64_t queues, unsigned *segments_left, uint64_t *sum)
+/* Those of the queues that belong to some workers each, which machines with many processors have. */
+static bool each_assigned(struct threading_types *types, uint64_t queues, struct segment_visitor *visitor)
 {
     struct object_array array;
     uint64_t queue;
     if (!threading_array(types, queues, &array) || array.count > ASSIGNED_MAX)
         return false;
     for (uint32_t i = 0; i < array.count; i++)
-        if (!threading_element(types, &array, i, &queue) || !add_queue(types, queue, segments_left, sum))
+        if (!threading_element(types, &array, i, &queue) || !each_segment(types, queue, visitor))
             return false;
+    return true;
+}
+
+/* Those of all queues of the pool: false if one cannot be read. */
+static bool each_of_pool(struct threading_types *types, uint64_t queue, struct segment_visitor *visitor)
+{
+    uint64_t normal, high, low, assigned;
+    return threading_read(types, queue, THREADING_WORK_QUEUE_NORMAL, &normal) &&
+           threading_read_optional(types, queue, THREADING_WORK_QUEUE_HIGH, &high) &&
+           threading_read_optional(types, queue, THREADING_WORK_QUEUE_LOW, &low) &&
+           threading_read_optional(types, queue, THREADING_WORK_QUEUE_ASSIGNED, &assigned) &&
+           (!high || each_segment(types, high, visitor)) && each_segment(types, normal, visitor) &&
+           (!low || each_segment(types, low, visitor)) && (!assigned || each_assigned(types, assigned, visitor));
+}
+
+static bool count_slots(struct threading_types *types, uint64_t segment, const struct used_slots *used, void *context)
+{
+    uint64_t *sum = context;
+    (void)types;
+    (void)segment;
+    *sum += used->count;
     return true;
 }
 
 bool work_queue_count(struct threading_types *types, uint64_t queue, uint64_t *ret)
 {
-    uint64_t normal, high, low, assigned, sum = 0;
-    unsigned segments_left = SEGMENTS_MAX;
-    if (!threading_read(types, queue, THREADING_WORK_QUEUE_NORMAL, &normal) ||
-        !threading_read_optional(types, queue, THREADING_WORK_QUEUE_HIGH, &high) ||
-        !threading_read_optional(types, queue, THREADING_WORK_QUEUE_LOW, &low) ||
-        !threading_read_optional(types, queue, THREADING_WORK_QUEUE_ASSIGNED, &assigned))
-        return false;
-    if (!add_queue(types, normal, &segments_left, &sum) || (high && !add_queue(types, high, &segments_left, &sum)) ||
-        (low && !add_queue(types, low, &segments_left, &sum)) ||
-        (assigned && !add_assigned(types, assigned, &segments_left, &sum)))
+    uint64_t sum = 0;
+    struct segment_visitor visitor = {count_slots, &sum, SEGMENTS_MAX};
+    if (!each_of_pool(types, queue, &visitor))
         return false;
     *ret = sum;
+    return true;
+}
+
+struct item_visit {
+    bool (*visit)(void *context, uint64_t item);
+    void *context;
+};
+
+/* A slot has a reference and, after it, a number that is 1 more than the position once the slot is filled. */
+static bool visit_slots(struct threading_types *types, uint64_t segment, const struct used_slots *used, void *context)
+{
+    const struct item_visit *visit = context;
+    struct reader *reader = types->cache->reader;
+    struct object_array slots;
+    uint64_t array;
+    if (!threading_read(types, segment, THREADING_SEGMENT_SLOTS, &array))
+        return false;
+    struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
+    bool is_array = object_array_read(reader, array, &slots);
+    bool is_read = reader_leave(reader, &outer).status >= 0 && is_array && slots.count == used->mask + UINT64_C(1) &&
+                   slots.element_size == 2 * reader->pointer_size;
+    for (uint32_t i = 0; is_read && i < used->count; i++) {
+        uint32_t position = used->first + i;
+        uint64_t slot = slots.elements + (position & used->mask) * (uint64_t)slots.element_size;
+        if (!types->reads_left)
+            return false;
+        types->reads_left--;
+        outer = reader_enter(reader, FUEL_LOOKUP);
+        uint64_t item = read_pointer(reader, slot);
+        bool is_filled = read_u32(reader, slot + reader->pointer_size) == position + 1;
+        is_read = reader_leave(reader, &outer).status >= 0;
+        if (is_read && is_filled && item && !visit->visit(visit->context, item))
+            return false;
+    }
+    return is_read;
+}
+
+bool work_queue_each(struct threading_types *types, uint64_t queue, bool (*visit)(void *context, uint64_t item),
+                     void *context)
+{
+    struct item_visit items = {visit, context};
+    struct segment_visitor visitor = {visit_slots, &items, SEGMENTS_MAX};
+    return each_of_pool(types, queue, &visitor);
+}
+
+bool stealing_queue_each(struct threading_types *types, uint64_t queue, bool (*visit)(void *context, uint64_t item),
+                         void *context)
+{
+    struct object_array array;
+    uint64_t head, tail, mask, items, item;
+    if (!threading_read(types, queue, THREADING_STEALING_HEAD, &head) ||
+        !threading_read(types, queue, THREADING_STEALING_TAIL, &tail) ||
+        !threading_read(types, queue, THREADING_STEALING_MASK, &mask) ||
+        !threading_read(types, queue, THREADING_STEALING_ARRAY, &items) || !threading_array(types, items, &array) ||
+        mask & (mask + 1) || mask >= array.count)
+        return false;
+    int32_t count = (int32_t)((uint32_t)tail - (uint32_t)head);
+    for (int32_t i = 0; i < MIN(count, (int32_t)array.count); i++) {
+        if (!threading_element(types, &array, ((uint32_t)head + (uint32_t)i) & (uint32_t)mask, &item))
+            return false;
+        if (item && !visit(context, item))
+            return false;
+    }
     return true;
 }
 

@@ -24,6 +24,15 @@ bool thread_pool_read_goal(struct threading_types *types, uint64_t pool, uint32_
 /* Counts the work items in the pool's queues, not in those of workers. `queue` must be of THREADING_WORK_QUEUE. */
 bool work_queue_count(struct threading_types *types, uint64_t queue, uint64_t *ret);
 
+/*
+ * Calls `visit` for each work item in the pool's queues, or in a WorkStealingQueue, which belongs to a worker, until it
+ * returns false. False also if something cannot be read; what was visited before counts.
+ */
+bool work_queue_each(struct threading_types *types, uint64_t queue, bool (*visit)(void *context, uint64_t item),
+                     void *context);
+bool stealing_queue_each(struct threading_types *types, uint64_t queue, bool (*visit)(void *context, uint64_t item),
+                         void *context);
+
 /* Counts the work items in a worker's own queue. `locals` must be of THREADING_WORKER_LOCALS. */
 bool worker_queue_count(struct threading_types *types, uint64_t locals, uint64_t *ret);
 

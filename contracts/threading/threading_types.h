@@ -112,7 +112,10 @@ enum threading_field {
     THREADING_WORKER_QUEUE,        /* a WorkStealingQueue, which has the next two fields */
     THREADING_STEALING_HEAD,
     THREADING_STEALING_TAIL,
-    THREADING_QUEUE_HEAD,   /* a ConcurrentQueueSegment, which has the next three fields */
+    THREADING_STEALING_MASK, /* the number of elements of the next field, less 1 */
+    THREADING_STEALING_ARRAY,
+    THREADING_QUEUE_HEAD, /* a ConcurrentQueueSegment, which has the next four fields */
+    THREADING_SEGMENT_SLOTS,
     THREADING_SEGMENT_MASK, /* its number of slots, less 1 */
     THREADING_SEGMENT_ENDS, /* a PaddedHeadAndTail, stored in the object itself */
     THREADING_SEGMENT_NEXT,

@@ -21,20 +21,20 @@ from . import records
 from ._abi import (BOUND_BY_SIZE, Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
                    ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Generation, HandleKind, JitdumpKind, JitType,
                    LockKind, NameStyle, NeedKind, OomReason, RootKind, Status, StressFlaw, TargetKind, ThreadMode, ThreadState,
-                   ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource)
+                   ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource, WorkKind)
 from ._abi import library as _library
 from ._calls import Listing
 from ._lookups import Block, ExceptionObject, Frame, Thread
 from .errors import ClosedError, Error
 from .jitdump import Jitdump, JitdumpRecord
 from .records import (Activity, CodeFile, CodeHeap, CodeRange, Comparison, ContractInfo, DebugInfo, Delegate, DescriptorItem, End, ExceptionClause,
-                      ExceptionFrame, Field, GCInfo, Heap, HeapRoot, HeapSegment, Item, JitdumpDebugInfo, JitdumpEntry,
+                      ExceptionFrame, Field, GCInfo, Heap, HeapRoot, HeapSegment, HttpRequest, Item, JitdumpDebugInfo, JitdumpEntry,
                       JitdumpFunction, JitdumpHeader,
                       JitdumpInlineCall, JitdumpLineRecord, JitdumpLoad, JitdumpMove, JitdumpPlace, JitdumpRange,
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, LoadContext, Lock,
                       MappedFile, MemoryLimit, Method, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
                       Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool,
-                      Value, Variable, Verification, Wait, Waits, Written)
+                      Timer, Value, Variable, Verification, Wait, Waits, Work, WorkItem, Written)
 from .target import (
     Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, memory_limit, open, processes, processor_limit,
     stress_facilities, thread_times)
@@ -51,13 +51,13 @@ __all__ = [
     "CodeRange", "Comparison", "ContractInfo", "CoreFilter", "DebugInfo", "Delegate", "DescriptorItem",
     "DescriptorItemKind", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame",
     "ExceptionObject", "Field", "Frame", "FrameKind", "FrameSource", "FuncletKind", "GCInfo", "Generation",
-    "HandleKind", "Heap", "HeapRoot", "HeapSegment", "Item", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry",
+    "HandleKind", "Heap", "HeapRoot", "HeapSegment", "HttpRequest", "Item", "JitManagerInfo", "JitType", "Jitdump", "JitdumpDebugInfo", "JitdumpEntry",
     "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
     "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpSamplyDebugInfo2", "JitdumpSamplyPositions",
     "JitdumpUnwindingInfo", "Listing", "LoadContext", "Lock", "LockKind", "MappedFile", "Mapping", "Memory", "MemoryLimit", "MemoryThread", "Method",
     "NameStyle", "Need", "NeedKind", "Object", "OomReason", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
     "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
-    "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Written",
+    "Timer", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Work", "WorkItem", "WorkKind", "Written",
     "find_perf_map", "memory_limit", "open", "processes", "processor_limit", "records", "stress_facilities", "thread_times", "version",
 ]

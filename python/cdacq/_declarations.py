@@ -13,7 +13,7 @@ __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOU
            "ElfFlags", "End", "EndKind", "Error", "ExceptionClause", "ExceptionFlaw", "ExceptionFrame", "Exception_",
            "FUNCTIONS", "FailedTask", "FetchFailed", "Fetching", "Field", "FindFile", "Frame", "FrameKind",
            "FrameSource", "FramesFlags", "FuncletKind", "Generation", "HandleKind", "HeapArrays", "HeapInfo",
-           "HeapObject", "HeapReadFlags", "HeapRoot", "HeapSegment", "HeapString", "HeapVisitor", "Item",
+           "HeapObject", "HeapReadFlags", "HeapRoot", "HeapSegment", "HeapString", "HeapVisitor", "HttpRequest", "Item",
            "JITDUMP_LAST", "JitManagerInfo", "JitType", "JitdumpDebugInfo", "JitdumpEntry", "JitdumpFlags",
            "JitdumpFunction", "JitdumpHeader", "JitdumpInlineCall", "JitdumpKind", "JitdumpLineRecord", "JitdumpLoad",
            "JitdumpMove", "JitdumpPlace", "JitdumpRange", "JitdumpRecord", "JitdumpRecordAs", "JitdumpRecordOpaque",
@@ -24,9 +24,10 @@ __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOU
            "ProcessorLimit", "Progress", "Read", "Reference", "Registers", "RootKind", "RootsVisitor", "RuntimeInfo",
            "STRUCTS", "Sample", "SamplerFlags", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw",
            "StressLog", "StressMessage", "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode",
-           "ThreadPool", "ThreadState", "ThreadTime", "UnfilledFile", "Value", "ValueKind", "Variable", "VariableKind",
-           "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "VisitReference", "VisitVariable",
-           "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "Write", "Written"]
+           "ThreadPool", "ThreadState", "ThreadTime", "Timer", "UnfilledFile", "Value", "ValueKind", "Variable",
+           "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "VisitReference",
+           "VisitVariable", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "WorkInfo",
+           "WorkItem", "WorkKind", "WorkVisitor", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -519,6 +520,20 @@ class VariableState(enum.IntEnum):
     KNOWN = 0
     OPTIMIZED_OUT = 1
     UNKNOWN = 2
+
+
+class WorkKind(enum.IntEnum):
+    """What a work item is."""
+    OTHER = 0
+    TASK = 1
+    ASYNC = 2
+    CALLBACK = 3
+
+    @property
+    def text(self) -> str:
+        """"task"."""
+        from ._abi import static_text
+        return static_text("cdacq_work_kind_text", self)
 
 
 class Method(Structure):
@@ -1671,6 +1686,64 @@ class Variable(Structure):
     ]
 
 
+class WorkItem(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("method", c_char_p),
+        ("type", c_char_p),
+        ("count", c_uint64),
+        ("object", c_uint64),
+    ]
+
+
+class Timer(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("callback", c_char_p),
+        ("period_ms", c_int64),
+        ("count", c_uint64),
+        ("first_due_ms", c_int64),
+        ("last_due_ms", c_int64),
+        ("is_exact", c_bool),
+        ("object", c_uint64),
+    ]
+
+
+class HttpRequest(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("is_served", c_bool),
+        ("request", c_char_p),
+        ("has_elapsed", c_bool),
+        ("is_exact", c_bool),
+        ("elapsed_ms", c_int64),
+        ("object", c_uint64),
+    ]
+
+
+class WorkInfo(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("has_queue", c_bool),
+        ("item_count", c_uint64),
+        ("timer_count", c_uint64),
+        ("request_count", c_uint64),
+        ("problem_count", c_uint64),
+    ]
+
+
+class WorkVisitor(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("item", Visitor),
+        ("timer", Visitor),
+        ("request", Visitor),
+        ("problem", Problem),
+        ("context", c_void_p),
+    ]
+
+
 ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_jit_type": (JitType, "CDACQ_JIT_TYPE_"),
     "cdacq_clause_kind": (ClauseKind, "CDACQ_CLAUSE_"),
@@ -1715,6 +1788,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "cdacq_complete_flags": (CompleteFlags, "CDACQ_COMPLETE_"),
     "cdacq_variable_kind": (VariableKind, "CDACQ_VARIABLE_"),
     "cdacq_variable_state": (VariableState, "CDACQ_VARIABLE_"),
+    "cdacq_work_kind": (WorkKind, "CDACQ_WORK_"),
 }
 
 
@@ -1803,6 +1877,11 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_unfilled_file": UnfilledFile,
     "cdacq_complete_core": CompleteCore,
     "cdacq_variable": Variable,
+    "cdacq_work_item": WorkItem,
+    "cdacq_timer": Timer,
+    "cdacq_http_request": HttpRequest,
+    "cdacq_work_info": WorkInfo,
+    "cdacq_work_visitor": WorkVisitor,
 }
 
 
@@ -1971,5 +2050,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_write_complete_core": (c_int, c_void_p, c_char_p, c_uint, Visitor, c_void_p, POINTER(CompleteCore),
         POINTER(Error)),
     "cdacq_session_visit_variables": (c_int, c_void_p, POINTER(Frame), Visitor, c_void_p, POINTER(Error)),
+    "cdacq_work_kind_text": (c_char_p, c_int),
+    "cdacq_session_visit_work": (c_int, c_void_p, POINTER(WorkVisitor), POINTER(WorkInfo), POINTER(Error)),
     "cdacq_version": (c_char_p,),
 }

@@ -870,7 +870,7 @@ class Lookups:
             item = _abi.AsyncChain.from_address(address)
             methods = [_decode.method(item.methods + i * _decode.METHOD_SIZE, strings) for i in range(item.method_count)]
             found.chains.append(records.AsyncChain(methods, item.count, _decode.text(item.waits_for) or "", item.object,
-                                                   item.operation, item.is_cycle))
+                                                   item.first_object, item.operation, item.is_cycle))
             return 0
 
         def take_failed(address: int, _context: object) -> int:
@@ -887,6 +887,44 @@ class Lookups:
         visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
         with self._inside() as handle, self._pending.collecting():
             call("cdacq_session_visit_async", handle, ctypes.byref(visitor), ctypes.byref(info))
+        return found
+
+    def work(self) -> records.Work:
+        """The work items of the thread pool, the timers and the HTTP requests in flight. Stop a process: else they change
+        meanwhile."""
+        info = _sized(_abi.WorkInfo)
+        found = records.Work([], [], [], [])
+
+        def take_item(address: int, _context: object) -> int:
+            item = _abi.WorkItem.from_address(address)
+            found.items.append(records.WorkItem(records.WorkKind(item.kind), _decode.text(item.method), _decode.text(item.type),
+                                                item.count, item.object))
+            return 0
+
+        def take_timer(address: int, _context: object) -> int:
+            item = _abi.Timer.from_address(address)
+            found.timers.append(records.Timer(_decode.text(item.callback), item.period_ms, item.count, item.first_due_ms,
+                                              item.last_due_ms, item.is_exact, item.object))
+            return 0
+
+        def take_request(address: int, _context: object) -> int:
+            item = _abi.HttpRequest.from_address(address)
+            found.requests.append(records.HttpRequest(item.is_served, _decode.text(item.request),
+                                                      item.elapsed_ms if item.has_elapsed else None, item.is_exact,
+                                                      item.object))
+            return 0
+
+        def take_problem(text: int, _context: object) -> int:
+            found.problems.append(_decode.text(ctypes.string_at(text)) or "")
+            return 0
+
+        visitor = _sized(_abi.WorkVisitor)
+        visitor.item = _abi.Visitor(self._pending.guard(take_item, 1))
+        visitor.timer = _abi.Visitor(self._pending.guard(take_timer, 1))
+        visitor.request = _abi.Visitor(self._pending.guard(take_request, 1))
+        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        with self._inside() as handle, self._pending.collecting():
+            call("cdacq_session_visit_work", handle, ctypes.byref(visitor), ctypes.byref(info))
         return found
 
     def strings(self) -> list[records.HeapString]:

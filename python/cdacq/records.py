@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ._abi import (Answer, CallKind, ClauseKind, CodeHeapType, CodeKind, CoreFilter, DescriptorItemKind, EndKind,
                    ExceptionFlaw, Generation, HandleKind, LockKind, NeedKind, OomReason, RootKind, Status, StressFlaw, TargetKind,
-                   ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource)
+                   ValueKind, VariableKind, VariableState, Verdict, WaitKind, WaitSource, WorkKind)
 
 
 class Need(NamedTuple):
@@ -448,6 +448,7 @@ class AsyncChain(NamedTuple):
     count: int
     waits_for: str
     object: int
+    first_object: int
     operation: int
     is_cycle: bool
 
@@ -465,6 +466,45 @@ class AsyncOperations(NamedTuple):
     """The pending async operations."""
     chains: list[AsyncChain]
     failed: list[FailedTask]
+    problems: list[str]
+    """What was left out, the first 1,000."""
+
+
+class WorkItem(NamedTuple):
+    """Equal work items of the thread pool: `struct cdacq_work_item`."""
+    kind: WorkKind
+    method: str | None
+    type: str | None
+    count: int
+    object: int
+
+
+class Timer(NamedTuple):
+    """Timers with one callback and period: `struct cdacq_timer`."""
+    callback: str | None
+    period_ms: int
+    """-1: they fire once."""
+    count: int
+    first_due_ms: int
+    last_due_ms: int
+    is_exact: bool
+    object: int
+
+
+class HttpRequest(NamedTuple):
+    """An HTTP request in flight: `struct cdacq_http_request`."""
+    is_served: bool
+    request: str | None
+    elapsed_ms: int | None
+    is_exact: bool
+    object: int
+
+
+class Work(NamedTuple):
+    """What a process has yet to do."""
+    items: list[WorkItem]
+    timers: list[Timer]
+    requests: list[HttpRequest]
     problems: list[str]
     """What was left out, the first 1,000."""
 

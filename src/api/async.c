@@ -2,7 +2,6 @@
 #include "cdacq/async.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "contracts/objects/exception.h"
 #include "contracts/threading/task.h"
@@ -400,30 +399,14 @@ static void tell_failures(struct visit *visit)
 
 /* ---- The visit ---- */
 
-/* The time of the clock that timers go by, in milliseconds; 0 of a core, which does not say it. */
-static int64_t target_time(const struct cdacq_session *session)
-{
-    struct timespec now;
-    if (session->resolver.target->memory->kind != CDACQ_TARGET_PROCESS || clock_gettime(CLOCK_MONOTONIC, &now) != 0)
-        return 0;
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void visit_gc(struct visit *visit, const struct gc *gc)
 {
-    struct reader *reader = &visit->session->resolver.reader;
-    struct gc_segments segments = {0};
-    struct gc_holes holes = {0};
-    if (gc_segments_read(reader, gc, &visit->problems, &segments) &&
-        gc_holes_read(reader, gc, &visit->problems, &holes) &&
-        async_operations_find(&visit->operations, &segments, &holes) &&
-        async_reasons_init(&visit->reasons, &visit->operations, target_time(visit->session)) &&
+    if (async_operations_find(&visit->operations, gc) &&
+        async_reasons_init(&visit->reasons, &visit->operations, async_time_of(&visit->session->resolver)) &&
         async_reasons_mark_cycles(&visit->reasons) && group_chains(visit) && find_failures(visit)) {
         tell_chains(visit);
         tell_failures(visit);
     }
-    gc_holes_deinit(&holes);
-    gc_segments_deinit(&segments);
 }
 
 static enum cdacq_status check(struct cdacq_session *session, const struct cdacq_async_visitor *visitor,

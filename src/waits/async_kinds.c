@@ -37,6 +37,10 @@ static const struct {
     {ASYNC_FILE, true, "", "ThreadPoolValueTaskSource"},
     {ASYNC_PERIODIC, true, "", "State"},
     {ASYNC_HTTP_REQUEST, false, "System.Net.Http", "HttpRequestMessage"},
+    {ASYNC_HTTP_SERVED, false, "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http", "HttpProtocol"},
+    {ASYNC_TIMER, true, "System.Threading", "TimerQueueTimer"},
+    {ASYNC_WORK_QUEUE, true, "System.Threading", "ThreadPoolWorkQueue"},
+    {ASYNC_STEALING, true, "", "WorkStealingQueue"},
 };
 
 void async_kinds_deinit(struct async_kinds *kinds)

@@ -33,6 +33,10 @@ enum async_kind {
     ASYNC_FILE,         /* what reads and writes files on the thread pool */
     ASYNC_PERIODIC,     /* what PeriodicTimer waits with */
     ASYNC_HTTP_REQUEST, /* HttpRequestMessage */
+    ASYNC_HTTP_SERVED,  /* HttpProtocol of Kestrel: a connection or stream, with the request that it serves */
+    ASYNC_TIMER,        /* TimerQueueTimer */
+    ASYNC_WORK_QUEUE,   /* ThreadPoolWorkQueue */
+    ASYNC_STEALING,     /* ThreadPoolWorkQueue.WorkStealingQueue: that of a worker */
     ASYNC_KIND_COUNT,
 };
 

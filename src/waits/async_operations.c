@@ -34,10 +34,10 @@ static bool out_of_memory(struct async_operations *operations)
 /* ---- The heap ---- */
 
 /* The kinds of which all objects are needed. */
-static bool is_searched(enum async_kind kind)
+static bool is_searched(const struct async_operations *operations, enum async_kind kind)
 {
-    return kind == ASYNC_BOX || kind == ASYNC_RUNTIME_TASK || kind == ASYNC_SEMAPHORE || kind == ASYNC_CHANNEL ||
-           kind == ASYNC_SOURCE || kind == ASYNC_HOLDER;
+    return operations->also_searched >> kind & 1 || kind == ASYNC_BOX || kind == ASYNC_RUNTIME_TASK ||
+           kind == ASYNC_SEMAPHORE || kind == ASYNC_CHANNEL || kind == ASYNC_SOURCE || kind == ASYNC_HOLDER;
 }
 
 /* Notes each type once. */
@@ -65,7 +65,7 @@ static bool take_object(void *context, const struct gc_segment *segment, const s
     (void)segment;
     if (UNLIKELY(!operations->recent || operations->recent->method_table != object->method_table))
         operations->recent = async_types_find(&operations->kinds.known, object->method_table);
-    if (LIKELY(!operations->recent || !is_searched(operations->recent->kind)))
+    if (LIKELY(!operations->recent || !is_searched(operations, operations->recent->kind)))
         return true;
     struct async_objects *objects = &operations->objects[operations->recent->kind];
     if (objects->count >= ASYNC_OPERATIONS_MAX) {
@@ -76,8 +76,10 @@ static bool take_object(void *context, const struct gc_segment *segment, const s
     return !operations->no_memory;
 }
 
-/* The second walk meets the problems of the first. */
-/* Walks the heap twice: a type is read only when no block of the heap is in use. */
+/*
+ * Walks the heap twice: a type is read only when no block of the heap is in use. The second walk meets the problems of
+ * the first.
+ */
 static bool read_heap(struct async_operations *operations, const struct gc_segments *segments,
                       const struct gc_holes *holes)
 {
@@ -88,7 +90,7 @@ static bool read_heap(struct async_operations *operations, const struct gc_segme
         return operations->no_memory ? out_of_memory(operations) : false;
     for (struct async_type *type = NULL; (type = async_types_next(&operations->kinds.known, type));) {
         (void)async_kind_of_type(&operations->kinds, type->method_table, type->sample);
-        any |= is_searched(type->kind);
+        any |= is_searched(operations, type->kind);
     }
     operations->recent = NULL;
     if (any && !gc_walk(reader, segments, holes, &quiet, &(struct gc_visitor){take_object, operations}))
@@ -299,10 +301,16 @@ bool async_operations_link(struct async_operations *operations)
     return add_operations(operations) && link_operations(operations) && add_chains(operations);
 }
 
-bool async_operations_find(struct async_operations *operations, const struct gc_segments *segments,
-                           const struct gc_holes *holes)
+bool async_operations_find(struct async_operations *operations, const struct gc *gc)
 {
-    if (!read_heap(operations, segments, holes) || !async_operations_link(operations))
+    struct reader *reader = &operations->resolver->reader;
+    struct gc_segments segments = {0};
+    struct gc_holes holes = {0};
+    bool is_read = gc_segments_read(reader, gc, operations->problems, &segments) &&
+                   gc_holes_read(reader, gc, operations->problems, &holes) && read_heap(operations, &segments, &holes);
+    gc_holes_deinit(&holes);
+    gc_segments_deinit(&segments);
+    if (!is_read || !async_operations_link(operations))
         return false;
     if (operations->is_full)
         gc_problem(operations->problems, "there are more async operations, or more types, than this build lists");

@@ -6,6 +6,9 @@
 #ifndef CDACQ_WAITS_ASYNC_OPERATIONS_H
 #define CDACQ_WAITS_ASYNC_OPERATIONS_H
 
+#include "contracts/gc/allocation_context.h"
+#include "contracts/gc/heap.h"
+#include "contracts/gc/segment.h"
 #include "contracts/gc/walk.h"
 #include "src/waits/async_frames.h"
 #include "src/waits/async_kinds.h"
@@ -62,6 +65,7 @@ struct async_operations {
     struct async_indices indices; /* from its object to the index of an operation */
     struct async_chain_list chains;
     struct async_type *recent; /* the type of the last object */
+    uint64_t also_searched;    /* kinds of which all objects are kept as well, as bits */
     bool is_full, no_memory;
 };
 
@@ -73,8 +77,7 @@ void async_operations_deinit(struct async_operations *operations);
 bool async_operations_link(struct async_operations *operations);
 
 /* Finds the operations of a heap, and then their chains. False, and the reader fails: out of fuel or memory. */
-bool async_operations_find(struct async_operations *operations, const struct gc_segments *segments,
-                           const struct gc_holes *holes);
+bool async_operations_find(struct async_operations *operations, const struct gc *gc);
 
 /* The operation of a task or box; ASYNC_NONE: it is none that is pending. */
 uint32_t async_operation_of(const struct async_operations *operations, uint64_t object);

@@ -1,6 +1,7 @@
 #include "src/waits/async_reasons.h"
 
 #include <inttypes.h>
+#include <time.h>
 
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
@@ -92,6 +93,14 @@ static void read_channel(struct async_reasons *reasons, uint64_t channel)
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
         read_channel_list(reasons, async_reference(&reasons->operations->kinds, channel, fields[i].name),
                           channel | fields[i].is_write, CHANNEL_DEPTH);
+}
+
+int64_t async_time_of(const struct resolver *resolver)
+{
+    struct timespec now;
+    if (resolver->target->memory->kind != CDACQ_TARGET_PROCESS || clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+        return 0;
+    return (int64_t)now.tv_sec * MS_OF_A_SECOND + now.tv_nsec / 1000000;
 }
 
 bool async_reasons_init(struct async_reasons *reasons, struct async_operations *operations, int64_t now)
@@ -347,10 +356,9 @@ bool async_reasons_mark_cycles(struct async_reasons *reasons)
 
 /* ---- Words ---- */
 
-/* Appends a string of the target. False: there is none. */
-static bool put_string(struct async_reasons *reasons, uint64_t string, struct text *ret)
+bool async_string_put(struct async_operations *operations, uint64_t string, struct text *ret)
 {
-    struct reader *reader = &reasons->operations->resolver->reader;
+    struct reader *reader = &operations->resolver->reader;
     struct text raw = {0};
     struct reader_task outer = reader_enter(reader, FUEL_NAME);
     bool found = string && string_append(reader, string, TEXT_MAX, &raw);
@@ -536,7 +544,7 @@ static void put_file(struct async_reasons *reasons, const struct async_common *c
     text_puts(ret, "file");
     if (path) {
         text_puts(ret, common->differs ? ", such as " : " ");
-        if (!put_string(reasons, path, ret))
+        if (!async_string_put(reasons->operations, path, ret))
             text_puts(ret, "?");
     }
 }
@@ -567,21 +575,24 @@ static uint64_t find_request(struct async_reasons *reasons, const struct async_c
     return 0;
 }
 
+bool async_request_put(struct async_operations *operations, uint64_t request, struct text *ret)
+{
+    struct async_kinds *kinds = &operations->kinds;
+    uint64_t verb = async_reference(kinds, async_reference(kinds, request, "_method"), "_method");
+    uint64_t uri = async_reference(kinds, async_reference(kinds, request, "_requestUri"), "_string");
+    if (!async_string_put(operations, verb, ret))
+        return false;
+    text_putc(ret, ' ');
+    return async_string_put(operations, uri, ret);
+}
+
 static void put_request(struct async_reasons *reasons, const struct async_chain *chain,
                         const struct async_common *common, struct text *ret)
 {
-    struct async_kinds *kinds = &reasons->operations->kinds;
     uint64_t request = find_request(reasons, chain);
     struct text text = {0};
-    if (!request)
-        return;
-    uint64_t verb = async_reference(kinds, async_reference(kinds, request, "_method"), "_method");
-    uint64_t uri = async_reference(kinds, async_reference(kinds, request, "_requestUri"), "_string");
-    if (put_string(reasons, verb, &text)) {
-        text_putc(&text, ' ');
-        if (put_string(reasons, uri, &text) && !text.broken)
-            text_printf(ret, "HTTP request%s %s, ", common->differs ? "s, such as" : "", text.data);
-    }
+    if (request && async_request_put(reasons->operations, request, &text) && !text.broken)
+        text_printf(ret, "HTTP request%s %s, ", common->differs ? "s, such as" : "", text.data);
     text_deinit(&text);
 }
 

@@ -49,6 +49,9 @@ struct async_reasons {
     int64_t latest;                  /* the time at which the last of the timers that were read was started */
 };
 
+/* The time of the clock that timers go by, in milliseconds; 0 of a core, which does not say it. */
+int64_t async_time_of(const struct resolver *resolver);
+
 /* False when out of memory. `now`: see above. */
 bool async_reasons_init(struct async_reasons *reasons, struct async_operations *operations, int64_t now);
 void async_reasons_deinit(struct async_reasons *reasons);
@@ -66,6 +69,12 @@ struct async_common {
 /* Appends what they wait for, in words. */
 void async_reason_put(struct async_reasons *reasons, const struct async_chain *chain, const struct async_common *common,
                       struct text *ret);
+
+/* Appends a string of the target, escaped. False: there is none. */
+bool async_string_put(struct async_operations *operations, uint64_t string, struct text *ret);
+
+/* Appends the method and URI of a HttpRequestMessage: "GET http://host/path". False: they are not known. */
+bool async_request_put(struct async_operations *operations, uint64_t request, struct text *ret);
 
 /* Marks the chains that wait for themselves, perhaps through others. */
 bool async_reasons_mark_cycles(struct async_reasons *reasons);

@@ -671,6 +671,68 @@ START_TEST(queued_items)
 }
 END_TEST
 
+struct positions {
+    uint32_t first, next;
+    unsigned count;
+};
+
+/* Whether each item follows the one before it. */
+static bool take_position(void *context, uint64_t item)
+{
+    struct positions *positions = context;
+    uint32_t position = (uint32_t)(item - LOCK_HEAP_ITEM);
+    if (!positions->count++)
+        positions->first = position;
+    else
+        ck_assert(position == positions->next || position == 0 || position == 8 || position == 4);
+    positions->next = position + 1;
+    return true;
+}
+
+START_TEST(visited_items)
+{
+    struct positions positions = {.count = 0};
+    uint64_t queue = add_work_queue(lock_heap_queue(&heap, queues[_i].ends, queues[_i].count, 8));
+    ck_assert(work_queue_each(&graph->types, queue, take_position, &positions));
+    ck_assert_uint_eq(positions.count, queues[_i].items);
+    if (positions.count && queues[_i].count == 1)
+        ck_assert_uint_eq(positions.first, queues[_i].ends[0][0]);
+}
+END_TEST
+
+/* A slot that a thread has taken but not filled has the number of an earlier round. */
+START_TEST(unfilled_slot)
+{
+    struct positions positions = {.count = 0};
+    uint64_t items = lock_heap_queue(&heap, (const uint32_t[][2]){{0, 4}}, 1, 8), queue = add_work_queue(items);
+    uint64_t slots = lock_heap_get(&heap, lock_heap_get(&heap, items + QUEUE_HEAD) + SEGMENT_SLOTS);
+    lock_heap_put(&heap, slots + 16 + 3 * 16 + 8, 3, 4);
+    ck_assert(work_queue_each(&graph->types, queue, take_position, &positions));
+    ck_assert_uint_eq(positions.count, 3);
+    lock_heap_put(&heap, slots + 8, 4, 4); /* fewer slots than the mask says */
+    ck_assert(!work_queue_each(&graph->types, queue, take_position, &positions));
+}
+END_TEST
+
+START_TEST(stealing_queue)
+{
+    struct positions positions = {.count = 0};
+    uint64_t queue = lock_heap_object(&heap, LOCK_HEAP_STEALING), objects[8];
+    for (uint32_t i = 0; i < 8; i++)
+        objects[i] = LOCK_HEAP_ITEM + (i < 3 ? i + 16 : i + 8);
+    uint64_t list = lock_heap_list(&heap, objects, 8);
+    lock_heap_put(&heap, queue + STEALING_ARRAY, lock_heap_get(&heap, list + LIST_ITEMS), 8);
+    lock_heap_put(&heap, queue + STEALING_MASK, 7, 4);
+    lock_heap_put(&heap, queue + STEALING_HEAD, 13, 4);
+    lock_heap_put(&heap, queue + STEALING_TAIL, 19, 4);
+    ck_assert(stealing_queue_each(&graph->types, queue, take_position, &positions));
+    ck_assert_uint_eq(positions.count, 6);
+    ck_assert_uint_eq(positions.first, 13);
+    lock_heap_put(&heap, queue + STEALING_MASK, 15, 4); /* more than the array has */
+    ck_assert(!stealing_queue_each(&graph->types, queue, take_position, &positions));
+}
+END_TEST
+
 /* Those of all queues of the pool. */
 START_TEST(queues_of_each_kind)
 {
@@ -1653,6 +1715,9 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, reader_writer_waits, 0, 4);
     tcase_add_test(tc, reader_writer_deadlock);
     tcase_add_loop_test(tc, queued_items, 0, (int)ARRAY_SIZE(queues));
+    tcase_add_loop_test(tc, visited_items, 0, (int)ARRAY_SIZE(queues));
+    tcase_add_test(tc, unfilled_slot);
+    tcase_add_test(tc, stealing_queue);
     tcase_add_test(tc, queues_of_each_kind);
     tcase_add_loop_test(tc, damaged_queues, 0, 5);
     tcase_add_test(tc, thread_pool);

@@ -184,7 +184,7 @@ class Help(Case):
             self.assertRegex(text, rf"\n  {command} +[a-z]")
         for code in ["0", "1", "2", "64"]:
             self.assertRegex(text, rf"\n +{code}  ")
-        self.assertLessEqual(text.count("\n"), 54)
+        self.assertLessEqual(text.count("\n"), 55)
         self.assertLess(max(map(len, text.splitlines())), 100)
         self.assertEqual(text, self.assert_run(ANSWERED, "help", lines=0).stdout.decode())
 

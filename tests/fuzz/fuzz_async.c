@@ -7,6 +7,7 @@
 
 #include "contracts/threading/continuation.h"
 #include "src/waits/async_reasons.h"
+#include "src/waits/pending_work.h"
 #include "tests/support/lock_heap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { WORD = 5, WORDS_MAX = 64, TASKS = 4, METHODS = 3, CODE = 0x5000, DISPATCHED_MAX = 256 };
 
 struct arranged {
-    uint64_t tasks[TASKS], boxes[2];
+    uint64_t tasks[TASKS], boxes[2], queue, stealing;
 };
 
 static void overwrite(struct lock_heap *heap, const uint8_t *word)
@@ -66,6 +67,17 @@ static void arrange(struct lock_heap *heap, struct arranged *ret)
     lock_heap_put(heap, ret->boxes[0] + TASK_CONTINUATION, ret->boxes[1], 8);
     for (unsigned i = 0; i < TASKS; i++)
         ret->tasks[i] = add_task(heap, i ? ret->tasks[i - 1] : ret->boxes[1]);
+    ret->queue = lock_heap_object(heap, LOCK_HEAP_WORK_QUEUE);
+    ret->stealing = lock_heap_object(heap, LOCK_HEAP_STEALING);
+    uint64_t items = lock_heap_queue(heap, (const uint32_t[][2]){{2, 8}, {0, 5}}, 2, 8);
+    uint64_t slots = lock_heap_get(heap, lock_heap_get(heap, items + QUEUE_HEAD) + SEGMENT_SLOTS);
+    lock_heap_put(heap, slots + 16 + 2 * 16, ret->boxes[1], 8);
+    lock_heap_put(heap, slots + 16 + 3 * 16, ret->tasks[0], 8);
+    lock_heap_put(heap, ret->queue + WORK_QUEUE_NORMAL, items, 8);
+    uint64_t list = lock_heap_list(heap, ret->tasks, TASKS);
+    lock_heap_put(heap, ret->stealing + STEALING_ARRAY, lock_heap_get(heap, list + LIST_ITEMS), 8);
+    lock_heap_put(heap, ret->stealing + STEALING_MASK, TASKS - 1, 4);
+    lock_heap_put(heap, ret->stealing + STEALING_TAIL, TASKS, 4);
     lock_heap_dispatch(heap, 0, ret->tasks[TASKS - 1], lock_heap_get(heap, ret->tasks[0] + TASK_STATE_OBJECT));
     lock_heap_dispatch(heap, 0, lock_heap_object(heap, LOCK_HEAP_RUNTIME_ASYNC), 0);
 }
@@ -110,6 +122,23 @@ static void find_machine(struct cdacq_wait_graph *graph, uint64_t box)
     (void)async_method_awaiter_task(&graph->types, &method);
 }
 
+/* What stands in the queues of the thread pool, and the objects of timers and requests, which any may be. */
+static bool find_work(struct async_operations *operations, const struct arranged *arranged)
+{
+    struct pending_work work;
+    (void)async_objects_append(&operations->objects[ASYNC_WORK_QUEUE], arranged->queue);
+    (void)async_objects_append(&operations->objects[ASYNC_STEALING], arranged->stealing);
+    for (size_t i = 0; i < TASKS; i++) {
+        (void)async_objects_append(&operations->objects[ASYNC_TIMER], arranged->tasks[i]);
+        (void)async_objects_append(&operations->objects[ASYNC_HTTP_SERVED], arranged->tasks[i]);
+    }
+    bool found = pending_work_find(&work, operations);
+    if (work.items.count > PENDING_ITEMS_MAX)
+        abort();
+    pending_work_deinit(&work);
+    return found;
+}
+
 /* All operations: each is in one chain, and the chains have all frames. */
 static void find_operations(struct lock_heap *heap, const struct arranged *arranged, bool is_whole)
 {
@@ -140,6 +169,8 @@ static void find_operations(struct lock_heap *heap, const struct arranged *arran
         text_deinit(&text);
         count += chain->operation_count;
     }
+    if (!find_work(&operations, arranged))
+        abort();
     if (count != operations.items.count || (is_whole && (operations.chains.count != 1 || count < TASKS)))
         abort();
     async_reasons_deinit(&reasons);

@@ -63,10 +63,13 @@ static const struct heap_field {
     {LOCK_HEAP_LOCALS, "workStealingQueue", LOCALS_QUEUE, ELEMENT_CLASS},
     {LOCK_HEAP_STEALING, "m_headIndex", STEALING_HEAD, ELEMENT_I4},
     {LOCK_HEAP_STEALING, "m_tailIndex", STEALING_TAIL, ELEMENT_I4},
+    {LOCK_HEAP_STEALING, "m_mask", STEALING_MASK, ELEMENT_I4},
+    {LOCK_HEAP_STEALING, "m_array", STEALING_ARRAY, ELEMENT_CLASS},
     {LOCK_HEAP_QUEUE, "_head", QUEUE_HEAD, ELEMENT_CLASS},
     {LOCK_HEAP_SEGMENT, "_nextSegment", SEGMENT_NEXT, ELEMENT_CLASS},
     {LOCK_HEAP_SEGMENT, "_slotsMask", SEGMENT_MASK, ELEMENT_I4},
     {LOCK_HEAP_SEGMENT, "_headAndTail", SEGMENT_ENDS, ELEMENT_VALUETYPE},
+    {LOCK_HEAP_SEGMENT, "_slots", SEGMENT_SLOTS, ELEMENT_CLASS},
     {LOCK_HEAP_CONDITION, "_lock", CONDITION_LOCK, ELEMENT_CLASS},
     {LOCK_HEAP_CONDITION, "_waitEvent", CONDITION_EVENT, ELEMENT_CLASS},
     {LOCK_HEAP_WAIT_INFO, "_waitedObjects", WAIT_OBJECTS, ELEMENT_CLASS},
@@ -297,6 +300,7 @@ static void add_types(struct lock_heap *heap)
     }
     instantiate(heap, LOCK_HEAP_BOX, heap->tables[LOCK_HEAP_MACHINE]);
     heap->references_table = add_table(heap, FIRST_TYPE, 0x800a0008, 24, heap->tables[0], heap->core);
+    heap->slots_table = add_table(heap, FIRST_TYPE, 0x800a0010, 24, heap->tables[0], heap->core);
 }
 
 /* ---- Objects ---- */
@@ -327,16 +331,31 @@ uint64_t lock_heap_list(struct lock_heap *heap, const uint64_t *objects, uint32_
     return list;
 }
 
+/* The slots of a segment: those in use have a reference, which is the position and not that of an object. */
+static uint64_t add_slots(struct lock_heap *heap, const uint32_t ends[2], uint32_t slots)
+{
+    uint64_t array = allocate(heap, 24 + slots * UINT64_C(16)) + 8;
+    lock_heap_set(heap, array, F_Object_m_pMethTab, heap->slots_table);
+    lock_heap_set(heap, array, F_Array_m_NumComponents, slots);
+    for (uint32_t i = 0; i < slots && ends[0] + i != ends[1]; i++) {
+        uint64_t slot = array + 16 + (ends[0] + i) % slots * UINT64_C(16);
+        lock_heap_put(heap, slot, LOCK_HEAP_ITEM + ends[0] + i, 8);
+        lock_heap_put(heap, slot + 8, ends[0] + i + 1, 4);
+    }
+    return array;
+}
+
 uint64_t lock_heap_queue(struct lock_heap *heap, const uint32_t (*ends)[2], size_t count, uint32_t slots)
 {
     uint64_t queue = lock_heap_object(heap, LOCK_HEAP_QUEUE), link = queue + QUEUE_HEAD;
     for (size_t i = 0; i < count; i++) {
         uint64_t segment = lock_heap_object(heap, LOCK_HEAP_SEGMENT);
-        allocate(heap, 3 * CACHE_LINE); /* the end of the segment: an object is smaller */
+        allocate(heap, 4 * CACHE_LINE); /* the end of the segment: an object is smaller */
         lock_heap_put(heap, link, segment, 8);
         lock_heap_put(heap, segment + SEGMENT_MASK, slots - 1, 4);
         lock_heap_put(heap, segment + SEGMENT_ENDS + CACHE_LINE, ends[i][0], 4);
         lock_heap_put(heap, segment + SEGMENT_ENDS + 2 * CACHE_LINE, ends[i][1] + (i + 1 < count ? 2 * slots : 0), 4);
+        lock_heap_put(heap, segment + SEGMENT_SLOTS, add_slots(heap, ends[i], slots), 8);
         link = segment + SEGMENT_NEXT;
     }
     return queue;

@@ -116,7 +116,12 @@ enum {
     SEGMENT_NEXT = 8,
     SEGMENT_MASK = 16,
     SEGMENT_ENDS = 24,
+    SEGMENT_SLOTS = 24 + 3 * 64,
+    STEALING_MASK = 16,
+    STEALING_ARRAY = 24,
 };
+
+#define LOCK_HEAP_ITEM (UINT64_C(1) << 40) /* and its position: what stands in the slots of a queue */
 
 enum { LOCK_HEAP_STACK_WORDS = 8 }; /* of a thread of .NET 11 */
 
@@ -126,7 +131,7 @@ struct lock_heap {
     uint64_t objects_begin; /* what precedes it are types and metadata */
     struct cdacq_target target;
     struct cdacq_session session;
-    uint64_t tables[LOCK_HEAP_TYPES], references_table;
+    uint64_t tables[LOCK_HEAP_TYPES], references_table, slots_table;
     uint64_t core, program; /* Modules */
     uint64_t threads[LOCK_HEAP_THREADS], items[LOCK_HEAP_THREADS];
     uint64_t blocks[LOCK_HEAP_BLOCKS + 1], monitors[LOCK_HEAP_BLOCKS + 1]; /* sync blocks and their objects, from 1 */

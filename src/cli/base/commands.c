@@ -13,11 +13,11 @@
 #include "util/similar.h"
 
 const struct command *const commands[] = {
-    &command_ip2method, &command_info,     &command_ps,         &command_inspect,  &command_methods,
-    &command_perfmap,   &command_jitdump,  &command_elf,        &command_filter,   &command_flame,
-    &command_bundle,    &command_symfs,    &command_descriptor, &command_snapshot, &command_records,
-    &command_stack,     &command_report,   &command_object,     &command_heap,     &command_async,
-    &command_record,    &command_complete, &command_verify,     &command_help,     &command_version,
+    &command_ip2method,  &command_info,     &command_ps,      &command_inspect,  &command_methods, &command_perfmap,
+    &command_jitdump,    &command_elf,      &command_filter,  &command_flame,    &command_bundle,  &command_symfs,
+    &command_descriptor, &command_snapshot, &command_records, &command_stack,    &command_report,  &command_object,
+    &command_heap,       &command_async,    &command_record,  &command_complete, &command_verify,  &command_work,
+    &command_help,       &command_version,
 };
 
 const size_t command_count = ARRAY_SIZE(commands);

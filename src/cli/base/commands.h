@@ -95,7 +95,7 @@ const char *command_usage(const struct command *command, char room[static USAGE_
 extern const struct command command_async, command_bundle, command_complete, command_descriptor, command_elf,
     command_filter, command_flame, command_heap, command_help, command_info, command_inspect, command_ip2method,
     command_jitdump, command_methods, command_object, command_perfmap, command_ps, command_record, command_records,
-    command_report, command_snapshot, command_stack, command_symfs, command_verify, command_version;
+    command_report, command_snapshot, command_stack, command_symfs, command_verify, command_version, command_work;
 
 /* The options of one command. */
 extern const struct option_row async_rows[], complete_rows[], elf_rows[], heap_rows[], info_rows[], jitdump_rows[],

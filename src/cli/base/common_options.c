@@ -67,7 +67,8 @@ const struct option_row follow_rows[] = {
 };
 
 const struct option_row whole_rows[] = {
-    {"all", NULL, "all elements of arrays and collections, and longer strings; of the heap, all types; all exceptions",
+    {"all", NULL,
+     "all elements of arrays and collections, and longer strings; of the heap, all types; all exceptions; all rows",
      TO_FLAG(COMMON, all)},
     {0},
 };

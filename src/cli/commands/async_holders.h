@@ -1,6 +1,6 @@
 /*
- * async_holders.h: what holds the objects that async methods wait for: who could complete a TaskCompletionSource, what a
- * semaphore is called.
+ * async_holders.h: what holds the objects that async methods wait for: who could complete a TaskCompletionSource, which
+ * field a semaphore is in.
  */
 #ifndef CDACQ_CLI_COMMANDS_ASYNC_HOLDERS_H
 #define CDACQ_CLI_COMMANDS_ASYNC_HOLDERS_H

@@ -1,0 +1,70 @@
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Hosting.Server;
+using Microsoft.AspNetCore.Hosting.Server.Features;
+using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace Serving;
+
+/// <summary>Serves requests of its own: it answers those for /ok, and none for /orders. Writes what is in flight.</summary>
+public static class Program
+{
+    public static async Task Main(string[] arguments)
+    {
+        WebApplicationBuilder builder = WebApplication.CreateBuilder();
+        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        builder.Logging.ClearProviders();
+        if (arguments.Contains("log")) // as by default: then requests have a time
+            builder.Logging.AddProvider(new Quiet());
+        WebApplication app = builder.Build();
+        var never = new TaskCompletionSource();
+        app.MapGet("/ok", () => "ok");
+        app.MapGet("/orders/{id}", async (int id) => await Answer(never.Task));
+        app.MapPost("/orders", async () => await Answer(never.Task));
+        await app.StartAsync();
+        string address = app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
+        var client = new HttpClient();
+        for (int i = 0; i < 5; i++)
+            await client.GetStringAsync(address + "/ok");
+        var requests = new List<Task>();
+        var truth = new List<string>();
+        for (int i = 0; i < 3; i++)
+        {
+            requests.Add(client.GetStringAsync($"{address}/orders/{i}?full=1"));
+            truth.Add($"served\tGET /orders/{i}?full=1\t1");
+            truth.Add($"sent\tGET {address}/orders/{i}?full=1\t1");
+        }
+        requests.Add(client.PostAsync(address + "/orders", new StringContent("text")));
+        truth.Add("served\tPOST /orders\t1");
+        truth.Add($"sent\tPOST {address}/orders\t1");
+        await Task.Delay(1000);
+        await File.WriteAllLinesAsync(arguments[0], truth);
+        Console.WriteLine($"READY {Environment.ProcessId}");
+        await Task.WhenAll(requests);
+    }
+
+    private static async Task<string> Answer(Task task)
+    {
+        await task;
+        return "done";
+    }
+
+    private sealed class Quiet : ILoggerProvider, ILogger
+    {
+        public ILogger CreateLogger(string category) => this;
+
+        public void Dispose()
+        {
+        }
+
+        public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+
+        public bool IsEnabled(LogLevel level) => level >= LogLevel.Information;
+
+        public void Log<TState>(LogLevel level, EventId id, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        {
+        }
+    }
+}

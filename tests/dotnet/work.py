@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""
+What a process has yet to do: a program fills the queues of the thread pool, starts timers and sends requests, and says so
+itself; another one serves requests with ASP.NET. `cdacq work` has to list exactly that, live and in cores.
+
+    work.py [RUNTIME...]     words of lab.runtimes()
+
+Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
+"""
+
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import lab
+
+TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
+READY_SECONDS = 120
+OWN = re.compile(r"Work\.")
+HOUR = 3_600_000
+PERIODS = {"Work.Program.Tick(object)": (30_000, HOUR), "Work.Program.Once(object)": (None, 2 * HOUR)}
+ASPNET = "Microsoft.AspNetCore.App"
+
+
+def ask(target):
+    done = subprocess.run([TOOL, "work", "--json", str(target)], capture_output=True, encoding="utf-8", check=False)
+    if done.returncode or done.stderr:
+        raise lab.LabError(f"cdacq work: {done.returncode}: {done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def row_of(item):
+    """A row in the words of the programs."""
+    if item["kind"] == "work_item":
+        return item["item"], item["type"] if item["item"] == "object" else item["method"]
+    if item["kind"] == "timer":
+        return "timer", item["callback"]
+    return ("served" if item["served"] else "sent" if item["elapsed_ms"] is not None else "sent without time"), item["request"]
+
+
+def read_truth(path):
+    with open(path, encoding="utf-8") as file:
+        return {(kind, name): int(count) for kind, name, count in (line.rstrip("\n").split("\t") for line in file)}
+
+
+def judge(note, label, target, truth, age_ms=None):
+    items = ask(target)
+    found = collections.Counter()
+    for item in items:
+        kind, name = row_of(item)
+        if kind == "timer" and not OWN.match(name or ""):
+            continue  # the framework's own
+        found[kind, name] += item.get("count", 1)
+    queued = sum(item["count"] for item in items if item["kind"] == "work_item")
+    expected = {key: count for key, count in truth.items() if key[0] != "queued"}
+    wrong = [f"{key}: {found[key]} for {count}" for key, count in expected.items() if found[key] != count]
+    wrong += [f"{key}: {count} for none" for key, count in found.items() if key not in expected]
+    wrong += [f"{queued} items of {count}" for (kind, _), count in truth.items() if kind == "queued" and queued != count]
+    note(f"{label}: what is listed", not wrong, f"{len(items)} rows; {'; '.join(wrong[:8])}")
+    wrong = []
+    for item in items:
+        period, due = PERIODS.get(item.get("callback"), (None, None))
+        if due and (item["period_ms"] != period or not due - 200_000 < item["first_due_ms"] <= item["last_due_ms"] <= due):
+            wrong.append(str(item))
+        if item["kind"] == "http_request" and item["elapsed_ms"] is not None and not 0 <= item["elapsed_ms"] < 200_000:
+            wrong.append(str(item))
+        if item["kind"] == "http_request" and item["served"] and age_ms is not None and (item["elapsed_ms"] is None) == age_ms:
+            wrong.append(f"age: {item}")
+    note(f"{label}: times", not wrong, "; ".join(wrong))
+
+
+class Process:
+    def __init__(self, command, work, *arguments):
+        self.truth, self.log = os.path.join(work, "truth.txt"), os.path.join(work, "log.txt")
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([*command, self.truth, *arguments], cwd=work, stdin=subprocess.PIPE, stdout=log,
+                                            stderr=log, start_new_session=True, preexec_fn=lab.allow_cores,
+                                            env={**os.environ, "DOTNET_PROCESSOR_COUNT": "2"})
+        deadline = time.monotonic() + READY_SECONDS
+        while not re.search(r"^READY \d+\n", self.read_log(), re.MULTILINE):
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.process.kill()
+                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
+            time.sleep(0.1)
+
+    def read_log(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+
+
+def judge_all(note, label, process, folder, kinds, **options):
+    try:
+        truth = read_truth(process.truth)
+        judge(note, f"{label}, process", process.process.pid, truth, **options)
+        target = lab.Target(folder, process.process, process.log)
+        for kind in kinds:
+            core = target.createdump(kind) if kind in lab.CREATEDUMP_KINDS else getattr(
+                target, "gcore" if kind == "gcore" else "kernel_core")()
+            judge(note, f"{label}, {kind} core", core, truth, **options)
+            os.unlink(core)
+    finally:
+        process.end()
+
+
+def server_command(work, version):
+    """The program that serves, on ASP.NET of the same version, from its pack."""
+    program = lab.own_copy(work, lab.program_of(lab.build(work, "serving", version, DemoFramework="net8.0" if lab.line_of(version) < 10 else "net10.0")))
+    if version == "installed":
+        return ["dotnet", program]
+
+    def make(root):
+        shutil.copytree(os.path.dirname(lab.private_dotnet(work, version)), root, dirs_exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(root)) as folder:
+            pack = lab.restore_pack(folder, ASPNET + ".Runtime.linux-x64", version)
+            library, = [path for path in (os.path.join(pack, "runtimes", "linux-x64", "lib", name)
+                                          for name in os.listdir(os.path.join(pack, "runtimes", "linux-x64", "lib")))]
+            shutil.copytree(library, os.path.join(root, "shared", ASPNET, version))
+    dotnet = os.path.join(lab.shared(work, f"aspnet-{version}", make), "dotnet")
+    configuration = program.removesuffix(".dll") + ".runtimeconfig.json"
+    with open(configuration, encoding="utf-8") as file:
+        options = json.load(file)
+    for framework in options["runtimeOptions"]["frameworks"]:
+        framework["version"] = version
+    options["runtimeOptions"]["rollForward"] = "Disable"
+    with open(configuration, "w", encoding="utf-8") as file:
+        json.dump(options, file)
+    return [dotnet, program]
+
+
+def main():
+    results = []
+
+    def note(label, passed, text=""):
+        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
+        results.append(passed)
+
+    with tempfile.TemporaryDirectory(prefix="cdacq-work-") as work:
+        for version in lab.runtimes(sys.argv[1:]):
+            for kind in ["", ", runtime-async"] if lab.line_of(version) >= 11 else [""]:
+                folder = tempfile.mkdtemp(dir=work)
+                command = lab.program_command(work, "work", version, **({"RuntimeAsync": "on"} if kind else {}))
+                judge_all(note, version + kind, Process(command, folder), folder,
+                          ["full", "heap", "gcore", "kernel"] if not kind else ["heap"])
+            for words in [[], ["log"]]:
+                folder = tempfile.mkdtemp(dir=work)
+                judge_all(note, f"{version}, ASP.NET {' '.join(words)}", Process(server_command(folder, version), folder, *words), folder,
+                          ["kernel"] if words else [], age_ms=bool(words))
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except lab.Skip as reason:
+        print(f"work.py: skipped: {reason}", file=sys.stderr)
+        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED)
