@@ -9,10 +9,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ._abi import Answer, EndKind, ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Status
+from ._abi import (Answer, EndKind, ExceptionFlaw, FrameKind, FrameSource, FuncletKind, Status, ValueKind, VariableKind,
+                   VariableState)
 from ._lookups import Frame, Thread
 from .errors import Error
-from .records import Method
+from .records import Method, Value, Variable
 from .target import Mapping, Memory, MemoryThread, Target, open
 
 # The registers that a walk needs, by their DWARF numbers.
@@ -27,6 +28,8 @@ MACHINES = {"x86-64": 62, "x86_64": 62, "amd64": 62, "aarch64": 183, "arm64": 18
 
 Intervals = list[tuple[int, int]]
 NOTES_MAX = 256 << 20  # bytes
+VALUE_INDENT_MAX = 8  # of the fields of structs in structs
+STRING_SHOWN = 100  # UTF-16 units
 ET_CORE, PT_LOAD, PT_NOTE, PN_XNUM, NT_PRSTATUS, NT_FILE = 4, 1, 4, 0xFFFF, 1, 0x46494C45
 
 
@@ -318,12 +321,13 @@ class Debugger:
             self._threads = {thread.tid: thread for thread in self.target().threads().items}
         return self._threads
 
-    def frames(self, tid: int, limit: int = 0, awaiting: bool = False) -> tuple[list[Frame], Error | None]:
+    def frames(self, tid: int, limit: int = 0, awaiting: bool = False,
+               variables: bool = False) -> tuple[list[Frame], Error | None]:
         """The stack of a thread, or as many of its frames, and why it is incomplete. `awaiting`: with async methods."""
         thread = self.threads().get(tid)
         try:
             listing = self.target().frames(self.registers(tid), thread=thread.thread if thread else 0,
-                                           awaiting=awaiting, limit=limit)
+                                           awaiting=awaiting, variables=variables, limit=limit)
         except Error as error:
             return [], error
         return listing.items, listing.error
@@ -420,6 +424,66 @@ class Debugger:
                 yield f"     ... cannot unwind further: {error}"
             yield ""
 
+    def variables(self, arguments: list[str]) -> Iterator[str]:
+        """cdacq variables [NUMBER]: the arguments and locals of the selected frame, or of one of `cdacq stack`."""
+        frames, error = self.frames(self.selected_thread_id(), variables=True)
+        if arguments:
+            found = next((frame for frame in frames if str(frame.index) == arguments[0]), None)
+        else:  # a method that calls itself has several frames with one pc
+            (pc, _), sp = self.selected_pc(), self.evaluate("$sp") & (1 << 64) - 1
+            found = next((frame for frame in frames if frame.pc == pc and frame.sp == sp), None)
+        if found is None:
+            yield (f"{f'There is no frame {arguments[0]}' if arguments else 'The selected frame is none that was found'}"
+                   f"{f': {error}' if error else '.'}")
+            return
+        yield frame_text(found)
+        if found.variables is None:
+            yield "  The frame has no variables that can be found."
+        for variable in found.variables or []:
+            yield from self._variable(variable)
+
+    def _variable(self, variable: Variable) -> Iterator[str]:
+        letter = "V" if variable.kind == VariableKind.LOCAL else "A"
+        begin = f"  {variable.name or f'{letter}_{variable.number}'}: {variable.type or '?'} = "
+        value = variable.target or variable.value
+        if variable.state == VariableState.OPTIMIZED_OUT:
+            yield begin + "<optimized out>"
+        elif value is None:
+            yield f"{begin}? {variable.problem}"
+        else:
+            yield from self._value_lines(begin, value, "    ")
+
+    def _value_lines(self, begin: str, value: Value, indent: str) -> Iterator[str]:
+        """A value on one line; a struct without a text of its own with its fields below it."""
+        target = self.target()
+        try:
+            text = target.value_text(value)
+            if text is None and value.kind == ValueKind.REFERENCE:
+                text = self._reference(value.bits)
+            if text is not None or len(indent) > VALUE_INDENT_MAX:
+                yield begin + (data(text) if text is not None else "{...}")
+                return
+            fields = target.value_fields(value)
+        except Error as error:
+            yield f"{begin}? {error}"
+            return
+        yield begin.rstrip(" =")
+        for field in fields:
+            name = f"{indent}{field.name or '?'}: {field.type or '?'} = "
+            if field.problem:
+                yield f"{name}? {field.problem}"
+            else:
+                yield from self._value_lines(name, field.value, indent + "  ")
+
+    def _reference(self, address: int) -> str:
+        if not address:
+            return "null"
+        found = self.target().object_at(address)
+        if found.is_string:
+            cut = "..." if found.length > STRING_SHOWN else ""
+            return f'{address:#x} "{self.target().string(address, STRING_SHOWN)}"{cut}'
+        return f"{address:#x} {found.type or '?'}"
+
     def _ending(self) -> Iterator[str]:
         """How the process ended, which the registers of the thread that died lead to. They are taken once there is a
         target: the debugger may need it to find them."""
@@ -482,7 +546,7 @@ class Debugger:
     def run(self, name: str, arguments: list[str]) -> Iterator[str]:
         """The lines of a command, whose arguments must be such as its documentation has."""
         command = self.commands()[name]
-        most = {"exception": 1, "threads": 0, "report": 0, "symbols": 0, "stack": 1}
+        most = {"exception": 1, "threads": 0, "report": 0, "symbols": 0, "stack": 1, "variables": 1}
         if len(arguments) > most.get(name, len(arguments)) or (name == "stack" and arguments not in ([], ["all"])):
             raise Error(Status.ERR_ARGUMENT, f"usage: {(command.__doc__ or name).partition(':')[0]}")
         return command(arguments)
@@ -490,7 +554,7 @@ class Debugger:
     def commands(self) -> dict[str, Callable[[list[str]], Iterator[str]]]:
         """The commands by name."""
         return {"ip2method": self.ip2method, "inspect": self.inspect, "exception": self.exception,
-                "threads": self.list_threads, "report": self.report, "stack": self.stack}
+                "threads": self.list_threads, "report": self.report, "stack": self.stack, "variables": self.variables}
 
 
 def _value(call: Callable[[], int]) -> str:

@@ -79,11 +79,12 @@ def check_lldb_commands(what, core, failures):
     prepared = next(frame["ip"] for frame in frames if frame["kind"] == "r2r")  # its image is not in the core
     output, _ = lldb_stacks.run_lldb(core, [
         "cdacq stack all", f"cdacq ip2method {ip}", f"cdacq inspect {ip}", "cdacq threads", "cdacq report", "cdacq symbols",
-        "cdacq symbols", f"image lookup -a {ip}", f"disassemble -c 1 -s {ip}", f"disassemble -c 1 -s {prepared}"])
+        "cdacq symbols", f"image lookup -a {ip}", f"disassemble -c 1 -s {ip}", f"disassemble -c 1 -s {prepared}",
+        *(f"cdacq variables {number}" for number in range(64))])
     for expected in (rf"(?m)^#\d+ +{ip} {main} \+0x\w+ \[jit\] IL_\w+ Program\.cs:\d+",
                      rf"(?m)^{ip} {main} \+0x", r"(?m)^  code           \[0x", r"(?m)^[* ] \d+.*, managed \d+, Thread",
                      r"(?m)^\.NET \d+\.\d+", rf"Summary: .*`{main} \+ \d+ at Program\.cs:\d+", rf"(?m)^.*`{main}:$",
-                     rf"(?m)^(?:->)? +{prepared} <\+\d+>: \w+"):
+                     rf"(?m)^(?:->)? +{prepared} <\+\d+>: \w+", r"(?m)^#\d+ .*\n  \w+: \S.* = ", r"(?m)^There is no frame 63\.$"):
         if not re.search(expected, output):
             failures.append(f"{what}: {expected} is not shown by lldb: {output[-2500:]}")
     output, _ = lldb_stacks.run_lldb(core, ["cdacq symbols", "cdacq stack", *(

@@ -155,6 +155,29 @@ class Gdb(unittest.TestCase):
                                                for command in (f"frame {number}", "cdacq ip2method")))
         self.assert_frames_as_in_stack(output)
 
+    def test_variables(self):
+        """Of each frame, those that the package finds, with their values."""
+        core = python_support.fixture("crash-net10-x64")
+        with cdacq.open(core) as target:
+            thread = next(thread for thread in target.threads() if thread.died)
+            frames = [frame for frame in thread.frames(variables=True).items if frame.variables]
+            self.assertGreater(len(frames), 2)
+            numbers = {int(pc, 16): number for number, pc in re.findall(r"(?m)^#(\d+) +(0x[0-9a-f]+) in ", self.run_gdb("bt"))}
+            shown = self.run_gdb(*(command for frame in frames
+                                   for command in (f"frame {numbers[frame.pc]}", "cdacq variables")))
+            known = 0
+            for frame in frames:
+                for variable in frame.variables:
+                    begin = f"  {variable.name or '?'}: {variable.type}"
+                    if variable.state == cdacq.VariableState.OPTIMIZED_OUT:
+                        self.assertIn(f"{begin} = <optimized out>\n", shown)
+                    elif variable.state == cdacq.VariableState.KNOWN and variable.name:
+                        text = target.value_text(variable.target or variable.value)
+                        self.assertIn(f"{begin} = {text}\n" if text is not None else begin, shown)
+                        known += 1
+            self.assertGreater(known, 2)
+        self.assertNotIn("Python Exception", shown)
+
     def assert_frames_as_in_stack(self, output):
         managed = re.findall(r"(?m)^#\d+ +(?:\[\w+\] )?(0x[0-9a-f]+ .* \[(?:jit|r2r)\b.*)$", output)
         self.assertGreater(len(managed), 3)
@@ -178,7 +201,7 @@ class Gdb(unittest.TestCase):
 
     def test_help_and_completion(self):
         output = self.run_gdb("complete cdacq ", "complete cdacq stack a", "help cdacq ip2method", "cdacq nonsense")
-        for command in ("ip2method", "inspect", "exception", "threads", "report", "stack", "symbols"):
+        for command in ("ip2method", "inspect", "exception", "threads", "report", "stack", "symbols", "variables"):
             self.assertIn(f"cdacq {command}\n", output)
         self.assertIn("cdacq stack all\n", output)
         self.assertIn("the methods that own addresses", output)
@@ -186,7 +209,8 @@ class Gdb(unittest.TestCase):
     def test_wrong_arguments(self):
         """Are told, as anywhere: a mistyped word must not be taken for the usual answer."""
         for command, usage in (("stack al", "stack [all]"), ("stack all all", "stack [all]"), ("report x", "report"),
-                               ("threads 1", "threads"), ("exception 1 2", "exception [EXPRESSION]"), ("symbols x", "symbols")):
+                               ("threads 1", "threads"), ("exception 1 2", "exception [EXPRESSION]"), ("symbols x", "symbols"),
+                               ("variables 1 2", "variables [NUMBER]")):
             self.assertIn(f"usage: cdacq {usage}\n", self.run_gdb(f"cdacq {command}"), command)
 
     def test_other_programs(self):
