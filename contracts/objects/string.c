@@ -21,13 +21,12 @@ uint32_t string_length(struct reader *reader, uint64_t object)
     return reader_failed(reader) ? 0 : length;
 }
 
-bool string_each(struct reader *reader, uint64_t object, uint32_t max,
-                 bool (*put)(void *context, const char *utf8, size_t length), void *context)
+/* Passes `end` units from `first` on to `put`, in pieces. False likewise. */
+static bool each_unit(struct reader *reader, uint64_t first, uint32_t end,
+                      bool (*put)(void *context, const char *utf8, size_t length), void *context)
 {
     uint8_t units[2 * PIECE];
     char utf8[UTF8_PER_UTF16 * PIECE];
-    uint32_t length = string_length(reader, object), end = MIN(length, max);
-    uint64_t first = field_address(reader, object, F_String_m_FirstChar);
     for (uint32_t at = 0; at < end;) {
         uint32_t count = MIN(end - at, PIECE);
         size_t taken;
@@ -38,7 +37,15 @@ bool string_each(struct reader *reader, uint64_t object, uint32_t max,
             return false;
         at += (uint32_t)taken;
     }
-    return end == length && !reader_failed(reader);
+    return !reader_failed(reader);
+}
+
+bool string_each(struct reader *reader, uint64_t object, uint32_t max,
+                 bool (*put)(void *context, const char *utf8, size_t length), void *context)
+{
+    uint32_t length = string_length(reader, object);
+    uint64_t first = field_address(reader, object, F_String_m_FirstChar);
+    return each_unit(reader, first, MIN(length, max), put, context) && length <= max;
 }
 
 static bool put_text(void *context, const char *utf8, size_t length)
@@ -51,4 +58,9 @@ static bool put_text(void *context, const char *utf8, size_t length)
 bool string_append(struct reader *reader, uint64_t object, uint32_t max, struct text *ret)
 {
     return string_each(reader, object, max, put_text, ret);
+}
+
+bool string_append_units(struct reader *reader, uint64_t address, uint32_t count, struct text *ret)
+{
+    return each_unit(reader, address, count, put_text, ret);
 }

@@ -22,4 +22,7 @@ bool string_each(struct reader *reader, uint64_t object, uint32_t max,
 /* Appends a whole string of at most `max` units. False if it is longer, or if the reader fails. */
 bool string_append(struct reader *reader, uint64_t object, uint32_t max, struct text *ret);
 
+/* Appends `count` UTF-16 units that are no string. False if the reader fails. */
+bool string_append_units(struct reader *reader, uint64_t address, uint32_t count, struct text *ret);
+
 #endif

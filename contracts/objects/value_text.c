@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "contracts/objects/string.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
 #include "formats/names/attributes.h"
@@ -340,15 +341,31 @@ static bool put_uint128(struct module_cache *cache, const struct cdacq_value *va
     return true;
 }
 
+/* Only a span of characters has a text. */
+static bool put_span(struct module_cache *cache, const struct cdacq_value *value, struct text *ret)
+{
+    enum { UNITS_MAX = 4096 };
+    struct reader *reader = cache->reader;
+    uint64_t arguments;
+    uint32_t count = 0;
+    if (type_handle_arguments(cache, value->method_table, &arguments, &count) != CDACQ_OK || count != 1 ||
+        type_handle_element(cache, read_pointer(reader, arguments)) != ELEMENT_CHAR)
+        return false;
+    uint64_t units = member(cache, value, "_length", 4);
+    uint64_t first = member(cache, value, "_reference", reader->pointer_size);
+    return units <= UNITS_MAX && !reader_failed(reader) && string_append_units(reader, first, (uint32_t)units, ret);
+}
+
 static const struct {
     const char *name; /* in the namespace System */
     bool (*put)(struct module_cache *cache, const struct cdacq_value *value, struct text *ret);
 } core_structs[] = {
-    {"DateTime", put_date_time}, {"DateTimeOffset", put_date_time_offset},
-    {"TimeSpan", put_time_span}, {"DateOnly", put_date_only},
-    {"TimeOnly", put_time_only}, {"Guid", put_guid},
-    {"Decimal", put_decimal},    {"Int128", put_int128},
-    {"UInt128", put_uint128},
+    {"DateTime", put_date_time},  {"DateTimeOffset", put_date_time_offset},
+    {"TimeSpan", put_time_span},  {"DateOnly", put_date_only},
+    {"TimeOnly", put_time_only},  {"Guid", put_guid},
+    {"Decimal", put_decimal},     {"Int128", put_int128},
+    {"UInt128", put_uint128},     {"Span`1", put_span},
+    {"ReadOnlySpan`1", put_span},
 };
 
 static bool put_core_struct(struct module_cache *cache, const struct cdacq_value *value, struct text *ret)

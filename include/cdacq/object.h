@@ -124,8 +124,9 @@ CDACQ_API enum cdacq_status cdacq_session_get_nullable(struct cdacq_session *ses
  * Passes the text of a value to `write`, in one piece of UTF-8: a number; `true` or `false`; a character; the name of
  * an enum's member, the names of several, separated by ", ", or its number; the address in a pointer; Nullable<T> as
  * its value or `null`; and, as ToString() gives them for the invariant culture, Guid, DateTime and DateTimeOffset
- * (format "o"), TimeSpan, DateOnly, TimeOnly, Decimal, Int128 and UInt128. A DateTime of local time, whose offset is
- * not known, ends in " (local)". A character can be a control character: escape the text before you print it.
+ * (format "o"), TimeSpan, DateOnly, TimeOnly, Decimal, Int128, UInt128, and Span<char> and ReadOnlySpan<char> of up to
+ * 4,096 characters. A DateTime of local time, whose offset is not known, ends in " (local)". A character can be a
+ * control character: escape the text before you print it.
  * CDACQ_NOT_MANAGED: a reference or another struct, which has no such text, or one whose bytes are no value of its
  * type. CDACQ_STOPPED: `write` returned non-zero. Fails with ARGUMENT, NOMEM, MEMORY or FUEL.
  */

@@ -237,7 +237,7 @@ static class Scenarios
     {
         Span<int> part = span.Slice(1, 2);
         Log("Spans", F("span", "System.Span`1[System.Int32]", ("_length", span.Length)),
-            F("text", "System.ReadOnlySpan`1[System.Char]", ("_length", text.Length)),
+            new Variable("text", "System.ReadOnlySpan`1[System.Char]", text.ToString()),
             F("part", "System.Span`1[System.Int32]", ("_length", part.Length)));
         Stop();
         part[0] = text.Length;
