@@ -17,7 +17,7 @@ enum cdacq_work_kind {
     CDACQ_WORK_OTHER,    /* an object with a method Execute (IThreadPoolWorkItem): `type` tells more */
     CDACQ_WORK_TASK,     /* a Task that runs a delegate */
     CDACQ_WORK_ASYNC,    /* the rest of an async method */
-    CDACQ_WORK_CALLBACK, /* of ThreadPool.QueueUserWorkItem */
+    CDACQ_WORK_CALLBACK, /* a delegate: of ThreadPool.QueueUserWorkItem, or what goes on after an await */
 };
 
 /* "task"; "?" for another number. Static. */
@@ -45,7 +45,11 @@ struct cdacq_timer {
     uint64_t object; /* the first to be due */
 };
 
-/* An HTTP request that has no answer yet, or whose answer is not complete. The library sets `size`. Likewise. */
+/*
+ * An HTTP request that an async method sends, or that the program answers. One whose answer is read as a stream no
+ * longer counts as sent, nor does one that a thread sends by itself (HttpClient.Send). The library sets `size`.
+ * Likewise.
+ */
 struct cdacq_http_request {
     size_t size;
     bool is_served;      /* by the process (Kestrel); false: the process sent it (HttpClient) */

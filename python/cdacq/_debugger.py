@@ -29,6 +29,7 @@ MACHINES = {"x86-64": 62, "x86_64": 62, "amd64": 62, "aarch64": 183, "arm64": 18
 Intervals = list[tuple[int, int]]
 NOTES_MAX = 256 << 20  # bytes
 VALUE_INDENT_MAX = 8  # of the fields of structs in structs
+FIELDS_MAX = 2048  # of the structs in one frame
 STRING_SHOWN = 100  # UTF-16 units
 ET_CORE, PT_LOAD, PT_NOTE, PN_XNUM, NT_PRSTATUS, NT_FILE = 4, 1, 4, 0xFFFF, 1, 0x46494C45
 
@@ -439,10 +440,11 @@ class Debugger:
         yield frame_text(found)
         if found.variables is None:
             yield "  The frame has no variables that can be found."
+        left = [FIELDS_MAX]
         for variable in found.variables or []:
-            yield from self._variable(variable)
+            yield from self._variable(variable, left)
 
-    def _variable(self, variable: Variable) -> Iterator[str]:
+    def _variable(self, variable: Variable, left: list[int]) -> Iterator[str]:
         letter = "V" if variable.kind == VariableKind.LOCAL else "A"
         begin = f"  {variable.name or f'{letter}_{variable.number}'}: {variable.type or '?'} = "
         value = variable.target or variable.value
@@ -451,10 +453,10 @@ class Debugger:
         elif value is None:
             yield f"{begin}? {variable.problem}"
         else:
-            yield from self._value_lines(begin, value, "    ")
+            yield from self._value_lines(begin, value, "    ", left)
 
-    def _value_lines(self, begin: str, value: Value, indent: str) -> Iterator[str]:
-        """A value on one line; a struct without a text of its own with its fields below it."""
+    def _value_lines(self, begin: str, value: Value, indent: str, left: list[int]) -> Iterator[str]:
+        """A value on one line; a struct without a text of its own with its fields below it, of which some are `left`."""
         target = self.target()
         try:
             text = target.value_text(value)
@@ -469,11 +471,15 @@ class Debugger:
             return
         yield begin.rstrip(" =")
         for field in fields:
+            if not left[0]:
+                yield f"{indent}..."
+                return
+            left[0] -= 1
             name = f"{indent}{field.name or '?'}: {field.type or '?'} = "
             if field.problem:
                 yield f"{name}? {field.problem}"
             else:
-                yield from self._value_lines(name, field.value, indent + "  ")
+                yield from self._value_lines(name, field.value, indent + "  ", left)
 
     def _reference(self, address: int) -> str:
         if not address:

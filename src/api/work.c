@@ -18,6 +18,7 @@ struct item_group {
     struct item_key key;
     uint64_t count;
     struct pending_item first;
+    struct async_frame frame; /* of an async method */
 };
 
 struct timer_key {
@@ -97,16 +98,6 @@ static bool out_of_memory(struct visit *visit)
 
 /* ---- Names ---- */
 
-/* The method at an entry point. The caller frees *ret. */
-static void put_entry(struct visit *visit, uint64_t entry, struct text *ret)
-{
-    struct resolver *resolver = &visit->session->resolver;
-    struct reader_task outer = reader_enter(&resolver->reader, FUEL_NAME);
-    if (entry)
-        wait_name_entry(resolver, entry, ret);
-    reader_leave(&resolver->reader, &outer);
-}
-
 /* Where the async method goes on that an item continues: the innermost, where the runtime suspends them. */
 static struct async_frame frame_of(struct visit *visit, const struct pending_item *item)
 {
@@ -121,13 +112,12 @@ static struct async_frame frame_of(struct visit *visit, const struct pending_ite
     return frame;
 }
 
-static void put_async(struct visit *visit, const struct pending_item *item, struct text *ret)
+static void put_async(struct visit *visit, const struct async_frame *frame, struct text *ret)
 {
     struct cdacq_method method = {.size = sizeof method};
     struct reader *reader = &visit->session->resolver.reader;
-    const struct async_frame frame = frame_of(visit, item);
     struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
-    if ((frame.type || frame.pc) && async_frame_answer(&visit->operations.async, &frame, &method) && method.name)
+    if ((frame->type || frame->pc) && async_frame_answer(&visit->operations.async, frame, &method) && method.name)
         text_append(ret, method.name, method.name_length);
     reader_leave(reader, &outer);
 }
@@ -142,13 +132,16 @@ static const char *text_or_null(const struct text *text)
 static bool group_items(struct visit *visit)
 {
     const struct pending_items *items = &visit->work.items;
-    visit->info.item_count = items->count;
     for (size_t i = 0; i < items->count; i++) {
         const struct pending_item *item = &items->items[i];
-        uint64_t method = item->kind != CDACQ_WORK_ASYNC ? item->entry
-                          : item->machine                ? item->machine
-                                                         : frame_of(visit, item).pc;
-        const struct item_group new = {.key = {method, item->type, item->kind}, .first = *item};
+        bool is_async = item->kind == CDACQ_WORK_ASYNC;
+        const struct async_frame frame = is_async ? frame_of(visit, item) : (struct async_frame){.state = -1};
+        const struct item_group new = {.key = {!is_async    ? item->entry
+                                               : frame.type ? frame.type
+                                                            : frame.pc,
+                                               item->type, item->kind},
+                                       .first = *item,
+                                       .frame = frame};
         struct item_group *group = item_groups_insert(&visit->items, new, NULL);
         if (!group)
             return out_of_memory(visit);
@@ -169,9 +162,9 @@ static void tell_item(struct visit *visit, const struct item_group *group)
 {
     struct text method = {0};
     if (group->key.kind == CDACQ_WORK_ASYNC)
-        put_async(visit, &group->first, &method);
+        put_async(visit, &group->frame, &method);
     else
-        put_entry(visit, group->first.entry, &method);
+        async_entry_put(&visit->session->resolver, group->first.entry, &method);
     const struct cdacq_work_item told = {.size = sizeof told,
                                          .kind = group->key.kind,
                                          .method = text_or_null(&method),
@@ -205,7 +198,6 @@ static void tell_items(struct visit *visit)
 static bool group_timers(struct visit *visit)
 {
     const struct pending_timers *timers = &visit->work.timers;
-    visit->info.timer_count = timers->count;
     for (size_t i = 0; i < timers->count; i++) {
         const struct pending_timer *timer = &timers->items[i];
         const struct timer_group new = {.key = {timer->entry, timer->period_ms}, .first = *timer, .last = *timer};
@@ -239,7 +231,7 @@ static void tell_timer(struct visit *visit, const struct timer_group *group)
     struct text callback = {0};
     bool is_exact;
     int64_t now = time_of(visit, &is_exact);
-    put_entry(visit, group->key.entry, &callback);
+    async_entry_put(&visit->session->resolver, group->key.entry, &callback);
     const struct cdacq_timer told = {.size = sizeof told,
                                      .callback = text_or_null(&callback),
                                      .period_ms = group->key.period_ms,
@@ -306,7 +298,6 @@ static void tell_requests(struct visit *visit)
 {
     struct reader *reader = &visit->session->resolver.reader;
     struct pending_requests *requests = &visit->work.requests;
-    visit->info.request_count = requests->count;
     if (!visit->visitor.request || visit->stopped)
         return;
     if (requests->count)
@@ -319,10 +310,17 @@ static void tell_requests(struct visit *visit)
 
 static void tell_missing(struct visit *visit)
 {
-    if (visit->work.misses_items)
+    const struct pending_work *work = &visit->work;
+    if (work->misses_items)
         gc_problem(&visit->problems, "a queue of the thread pool cannot be read to its end: work items are missing");
-    if (visit->work.misses_requests)
-        gc_problem(&visit->problems, "requests that Kestrel serves are not known: its types are others than expected");
+    if (work->misses_timers)
+        gc_problem(&visit->problems, "timers are missing: one cannot be read, or this build does not know their type");
+    if (work->misses_requests)
+        gc_problem(
+            &visit->problems,
+            "requests that Kestrel serves are missing: one cannot be read, or this build does not know its types");
+    if (work->is_full)
+        gc_problem(&visit->problems, "there is more work than this build looks at: some of it is missing");
 }
 
 static void visit_gc(struct visit *visit, const struct gc *gc)
@@ -331,6 +329,9 @@ static void visit_gc(struct visit *visit, const struct gc *gc)
         return;
     tell_missing(visit);
     visit->info.has_queue = visit->work.has_queue;
+    visit->info.item_count = visit->work.items.count;
+    visit->info.timer_count = visit->work.timers.count;
+    visit->info.request_count = visit->work.requests.count;
     tell_items(visit);
     tell_timers(visit);
     tell_requests(visit);

@@ -209,6 +209,7 @@ static uint32_t find_next(struct async_operations *operations, struct async_oper
         uint32_t next = async_operation_of(operations, object);
         if (!object || next != ASYNC_NONE)
             return next;
+        item->is_bounded |= async_kind_of(&operations->kinds, object) == ASYNC_WAIT_ASYNC;
         if (has_several_ways(operations, object))
             return ASYNC_NONE;
     }
@@ -277,6 +278,7 @@ static bool add_chain(struct async_operations *operations, uint32_t first, bool 
         item->chain = number;
         chain.operation_count++;
         chain.frame_count += item->frame_count;
+        chain.is_cycle &= !item->is_bounded;
         i = item->next;
     }
     chain.awaited = find_awaited(operations, operations->items.items[first].object);

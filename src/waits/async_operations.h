@@ -28,6 +28,7 @@ struct async_operation {
     uint32_t chain;   /* that it is in; ASYNC_NONE: none yet */
     bool is_awaited;  /* another one's `next` is this */
     bool has_several; /* several wait for its completion */
+    bool is_bounded;  /* a time-out or a token can end the wait of `next` for it (Task.WaitAsync) */
 };
 
 struct async_chain {

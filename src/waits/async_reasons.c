@@ -18,6 +18,7 @@ enum {
     ALL_MAX = 1 << 16,        /* of one Task.WhenAll that are looked at */
     TEXT_MAX = 1024,          /* characters of a string */
     HTTP_OPERATIONS_MAX = 64, /* of a chain in which a request is searched for */
+    REQUEST_TYPES_MAX = 16,   /* HttpRequestMessage, and types derived from it */
     NO_DUE_TIME = UINT32_MAX, /* of a timer that does not run */
     MS_OF_A_SECOND = 1000,
 };
@@ -119,6 +120,9 @@ bool async_reasons_init(struct async_reasons *reasons, struct async_operations *
         if (task && !note(reasons, &reasons->sources, task, sources->items[i]))
             break;
     }
+    for (const struct async_type *type = NULL; (type = async_types_next(&operations->kinds.known, type));)
+        if (type->kind == ASYNC_HTTP_REQUEST && reasons->request_types.count < REQUEST_TYPES_MAX)
+            operations->no_memory |= !async_objects_append(&reasons->request_types, type->method_table);
     if (operations->no_memory)
         reader_fail(reader, CDACQ_ERR_NOMEM, 0, "async operations");
     return !reader_failed(reader);
@@ -130,6 +134,7 @@ void async_reasons_deinit(struct async_reasons *reasons)
     async_indices_deinit(&reasons->waiters);
     async_indices_deinit(&reasons->channels);
     async_indices_deinit(&reasons->sources);
+    async_objects_deinit(&reasons->request_types);
 }
 
 /* ---- The reason ---- */
@@ -486,25 +491,28 @@ static void put_all(struct async_reasons *reasons, const struct async_common *co
     text_deinit(&names);
 }
 
-static void put_work(struct async_reasons *reasons, const struct async_common *common, struct text *ret)
+void async_entry_put(struct resolver *resolver, uint64_t entry, struct text *ret)
 {
-    struct async_operations *operations = reasons->operations;
-    struct resolver *resolver = operations->resolver;
-    uint64_t entry = task_entry_point(&operations->types, common->reason.awaited);
-    enum task_status status = TASK_CREATED;
     struct text name = {0};
     struct reader_task outer = reader_enter(&resolver->reader, FUEL_NAME);
     if (entry)
         wait_name_entry(resolver, entry, &name);
     reader_leave(&resolver->reader, &outer);
-    (void)task_read_status(&operations->types, common->reason.awaited, &status);
-    text_puts(ret, "the task of ");
     if (name.length && !name.broken)
         text_append(ret, name.data, name.length);
-    else
-        text_puts(ret, "a delegate");
-    text_printf(ret, " (%s)", task_status_text(status));
     text_deinit(&name);
+}
+
+static void put_work(struct async_reasons *reasons, const struct async_common *common, struct text *ret)
+{
+    struct async_operations *operations = reasons->operations;
+    enum task_status status = TASK_CREATED;
+    (void)task_read_status(&operations->types, common->reason.awaited, &status);
+    text_puts(ret, "the task of ");
+    size_t length = ret->length;
+    async_entry_put(operations->resolver, task_entry_point(&operations->types, common->reason.awaited), ret);
+    text_puts(ret, ret->length == length ? "a delegate" : "");
+    text_printf(ret, " (%s)", task_status_text(status));
 }
 
 static void put_end_point(struct async_reasons *reasons, uint64_t socket, struct text *ret)
@@ -554,18 +562,17 @@ static uint64_t find_request(struct async_reasons *reasons, const struct async_c
 {
     struct async_operations *operations = reasons->operations;
     struct threading_types *types = &operations->types;
-    for (const struct async_type *type = NULL; (type = async_types_next(&operations->kinds.known, type));) {
+    for (size_t k = 0; k < reasons->request_types.count; k++) {
+        uint64_t type = reasons->request_types.items[k];
         uint32_t at = chain->operation;
-        if (type->kind != ASYNC_HTTP_REQUEST)
-            continue;
         for (unsigned i = 0; i < HTTP_OPERATIONS_MAX && i < chain->operation_count && at != ASYNC_NONE; i++) {
             const struct async_operation *item = &operations->items.items[at];
             for (uint32_t j = 0; j < MIN(item->frame_count, (uint32_t)HTTP_OPERATIONS_MAX); j++) {
                 struct async_method method;
                 uint64_t object = async_operation_frames(operations, at)[j].object, found;
-                found = async_object_reference_to(types, object, type->method_table);
+                found = async_object_reference_to(types, object, type);
                 if (!found && async_method_find(types, object, &method) && method.machine)
-                    found = async_object_reference_to(types, method.machine, type->method_table);
+                    found = async_object_reference_to(types, method.machine, type);
                 if (found)
                     return found;
             }

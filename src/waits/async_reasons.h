@@ -40,13 +40,14 @@ struct async_reason {
 
 struct async_reasons {
     struct async_operations *operations;
-    struct async_indices semaphores; /* from the task of a wait to the SemaphoreSlim */
-    struct async_indices waiters;    /* from a SemaphoreSlim to the number of tasks that it lists */
-    struct async_indices channels;   /* from a read or write to the channel; its lowest bit: it is a write */
-    struct async_indices sources;    /* from a task to its TaskCompletionSource */
-    uint32_t looks_left;             /* at the objects of channels */
-    int64_t now;                     /* of a process, in the same unit; 0: not known */
-    int64_t latest;                  /* the time at which the last of the timers that were read was started */
+    struct async_indices semaphores;    /* from the task of a wait to the SemaphoreSlim */
+    struct async_indices waiters;       /* from a SemaphoreSlim to the number of tasks that it lists */
+    struct async_indices channels;      /* from a read or write to the channel; its lowest bit: it is a write */
+    struct async_indices sources;       /* from a task to its TaskCompletionSource */
+    struct async_objects request_types; /* method tables of HttpRequestMessage and of types derived from it */
+    uint32_t looks_left;                /* at the objects of channels */
+    int64_t now;                        /* of a process, in the same unit; 0: not known */
+    int64_t latest;                     /* the time at which the last of the timers that were read was started */
 };
 
 /* The time of the clock that timers go by, in milliseconds; 0 of a core, which does not say it. */
@@ -75,6 +76,9 @@ bool async_string_put(struct async_operations *operations, uint64_t string, stru
 
 /* Appends the method and URI of a HttpRequestMessage: "GET http://host/path". False: they are not known. */
 bool async_request_put(struct async_operations *operations, uint64_t request, struct text *ret);
+
+/* Appends the name of the method at an entry point; nothing if it is not known. */
+void async_entry_put(struct resolver *resolver, uint64_t entry, struct text *ret);
 
 /* Marks the chains that wait for themselves, perhaps through others. */
 bool async_reasons_mark_cycles(struct async_reasons *reasons);

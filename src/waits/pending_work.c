@@ -3,6 +3,8 @@
 #include "contracts/threading/continuation.h"
 #include "contracts/threading/task.h"
 #include "contracts/threading/thread_pool.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
 
 enum {
     NO_DUE_TIME = UINT32_MAX, /* of a timer that does not run; also of a period */
@@ -78,7 +80,7 @@ static bool take_item(void *context, uint64_t object)
     struct pending_work *work = context;
     struct reader *reader = &work->operations->resolver->reader;
     if (work->items.count >= PENDING_ITEMS_MAX || !reader_step(reader, "work items")) {
-        work->misses_items = true;
+        work->is_full = true;
         return false;
     }
     work->no_memory |= !pending_items_append(&work->items, describe_item(work, object));
@@ -90,12 +92,12 @@ static void find_items(struct pending_work *work)
     struct threading_types *types = &work->operations->types;
     const struct async_objects *queues = &work->operations->objects[ASYNC_WORK_QUEUE],
                                *stealing = &work->operations->objects[ASYNC_STEALING];
-    for (size_t i = 0; i < queues->count; i++) {
-        work->misses_items |= !work_queue_each(types, queues->items[i], take_item, work);
+    for (size_t i = 0; i < queues->count && !work->is_full; i++) {
+        work->misses_items |= !work_queue_each(types, queues->items[i], take_item, work) && !work->is_full;
         work->has_queue = true;
     }
-    for (size_t i = 0; i < stealing->count; i++)
-        work->misses_items |= !stealing_queue_each(types, stealing->items[i], take_item, work);
+    for (size_t i = 0; i < stealing->count && !work->is_full; i++)
+        work->misses_items |= !stealing_queue_each(types, stealing->items[i], take_item, work) && !work->is_full;
 }
 
 /* ---- Timers ---- */
@@ -108,8 +110,15 @@ static void find_timers(struct pending_work *work)
     for (size_t i = 0; i < timers->count && !work->no_memory && reader_step(reader, "timers"); i++) {
         uint64_t object = timers->items[i], start, due, period;
         if (!async_read(kinds, object, "_startTicks", 8, &start) || !async_read(kinds, object, "_dueTime", 4, &due) ||
-            !async_read(kinds, object, "_period", 4, &period) || due == NO_DUE_TIME || start > INT64_MAX / 2)
+            !async_read(kinds, object, "_period", 4, &period)) {
+            work->misses_timers = true;
             continue;
+        }
+        if (due == NO_DUE_TIME || start > INT64_MAX / 2)
+            continue;
+        work->is_full |= work->timers.count >= PENDING_ITEMS_MAX;
+        if (work->is_full)
+            return;
         const struct pending_timer timer = {
             .object = object,
             .entry = delegate_entry_point(kinds->types, async_reference(kinds, object, "_timerCallback")),
@@ -122,118 +131,200 @@ static void find_timers(struct pending_work *work)
 
 /* ---- Requests that the process has sent ---- */
 
-/* What an object of an async method in System.Net.Http refers to. */
+/* What an object of an async method refers to. */
 struct sending {
     struct pending_work *work;
     uint64_t request; /* 0: none */
-    int64_t start;    /* of the time-out, which begins with the request; 0: it has none */
+    int64_t start;    /* of the last time-out that a linked source of cancellation has; 0: none has one */
 };
+
+/*
+ * HttpClient links a source of its own, which has the time-out, to the token of its caller: that of the caller, which
+ * can be older, is no linked one.
+ */
+static bool is_linked(struct async_operations *operations, uint64_t object)
+{
+    struct reader *reader = &operations->resolver->reader;
+    bool is_linked = false;
+    if (threading_type_of(&operations->types, object, false) != THREADING_CANCELLATION)
+        return false;
+    struct reader_task outer = reader_enter(reader, FUEL_NAME);
+    const struct metadata *metadata;
+    uint32_t token;
+    uint64_t table = object_method_table(reader, object);
+    if (!reader_failed(reader) &&
+        type_handle_definition(&operations->resolver->modules, table, &metadata, &token) == CDACQ_OK)
+        is_linked = !(metadata_type_is(metadata, token, "System.Threading", "CancellationTokenSource", &is_linked) ==
+                          CDACQ_OK &&
+                      is_linked);
+    return reader_leave(reader, &outer).status >= 0 && is_linked;
+}
 
 static bool take_word(void *context, uint64_t word)
 {
     struct sending *sending = context;
     struct async_operations *operations = sending->work->operations;
+    struct async_kinds *kinds = &operations->kinds;
     uint64_t start;
     if (!word || word % operations->resolver->reader.pointer_size)
         return true;
-    const struct async_type *known =
-        async_types_find(&operations->kinds.known, async_type_of(&operations->kinds, word));
+    const struct async_type *known = async_types_find(&kinds->known, async_type_of(kinds, word));
     if (known && known->kind == ASYNC_HTTP_REQUEST)
         sending->request = word;
-    else if (known && threading_type_of(&operations->types, word, false) == THREADING_CANCELLATION &&
-             async_read(&operations->kinds, async_reference(&operations->kinds, word, "_timer"), "_startTicks", 8,
-                        &start) &&
+    else if (known && is_linked(operations, word) &&
+             async_read(kinds, async_reference(kinds, word, "_timer"), "_startTicks", 8, &start) &&
              start < INT64_MAX / 2)
-        sending->start = sending->start ? MIN(sending->start, (int64_t)start) : (int64_t)start;
+        sending->start = MAX(sending->start, (int64_t)start);
     return true;
 }
 
-static bool is_of_http(struct pending_work *work, const struct async_frame *frame)
+enum sender {
+    SENDER_NONE,
+    SENDER_HIDDEN,  /* a thunk of the runtime between two methods */
+    SENDER_HANDLER, /* a method that sends a request, and not one that makes a connection for it */
+    SENDER_CLIENT,  /* of HttpClient itself, which has the time-out */
+};
+
+static enum sender sender_of(struct pending_work *work, const struct async_frame *frame)
 {
-    static const char name[] = "System.Net.Http.dll";
+    static const char file[] = "System.Net.Http.dll", client[] = "System.Net.Http.HttpClient.", send[] = "Send";
     struct cdacq_method method = {.size = sizeof method};
     struct reader *reader = &work->operations->resolver->reader;
+    enum sender ret = SENDER_NONE;
     struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
-    bool is_known = async_frame_answer(&work->operations->async, frame, &method) && method.module;
+    if (!async_frame_answer(&work->operations->async, frame, &method))
+        ret = SENDER_HIDDEN;
+    else if (method.module && method.name && strcmp(path_basename(method.module), file) == 0)
+        ret = strncmp(method.name, client, sizeof client - 1) == 0 ? SENDER_CLIENT
+              : strstr(method.name, send)                          ? SENDER_HANDLER
+                                                                   : SENDER_NONE;
     reader_leave(reader, &outer);
-    return is_known && strcmp(path_basename(method.module), name) == 0;
+    return ret;
 }
 
-static bool add_request(struct pending_work *work, struct async_indices *known, const struct sending *sending)
+/* What an async method refers to, in its box or its state machine. */
+static struct sending look_into(struct pending_work *work, const struct async_frame *frame)
 {
+    struct threading_types *types = &work->operations->types;
+    struct sending sending = {.work = work};
+    struct async_method method;
+    async_object_each_word(types, frame->object, take_word, &sending);
+    if (frame->type && async_method_find(types, frame->object, &method) && method.machine)
+        async_object_each_word(types, method.machine, take_word, &sending);
+    return sending;
+}
+
+/* The requests that are known, by their addresses, and the one that the methods of a chain send, from the innermost. */
+struct senders {
+    struct pending_work *work;
+    struct async_indices known;
+    uint64_t request; /* 0: none yet, or no longer */
+};
+
+/* One of the outer methods, of the client, has the time of a request, and not always the request itself. */
+static bool add_sent(struct senders *senders, uint64_t request, int64_t start)
+{
+    struct pending_work *work = senders->work;
     bool added;
     struct async_index *index =
-        async_indices_insert(known, (struct async_index){sending->request, work->requests.count}, &added);
-    if (!index)
+        async_indices_insert(&senders->known, (struct async_index){request, work->requests.count}, &added);
+    if (!index || (added && !pending_requests_append(&work->requests, (struct pending_request){.object = request})))
         return false;
-    if (!added) { /* several methods on the way have it; one of them has its time */
-        struct pending_request *request = &work->requests.items[index->other];
-        request->start = request->start ? request->start : sending->start;
-        return true;
-    }
-    return pending_requests_append(&work->requests,
-                                   (struct pending_request){.object = sending->request, .start = sending->start});
+    struct pending_request *item = &work->requests.items[index->other];
+    item->start = item->start ? item->start : start;
+    work->latest = MAX(work->latest, start);
+    return true;
 }
 
-/* A request is in flight if a method of HttpClient that has it is suspended. */
+static void take_frame(struct senders *senders, const struct async_frame *frame)
+{
+    struct pending_work *work = senders->work;
+    const struct sending sending = look_into(work, frame);
+    if (!sending.request && !senders->request)
+        return;
+    enum sender sender = sender_of(work, frame);
+    if (sender == SENDER_HIDDEN)
+        return;
+    senders->request = sender == SENDER_NONE ? 0 : sending.request ? sending.request : senders->request;
+    if (senders->request && senders->known.count >= PENDING_REQUESTS_MAX)
+        work->is_full = true;
+    else if (senders->request)
+        work->no_memory |= !add_sent(senders, senders->request, sender == SENDER_CLIENT ? sending.start : 0);
+}
+
+/* A request is in flight if a method that sends it is suspended. */
 static void find_sent(struct pending_work *work)
 {
     struct async_operations *operations = work->operations;
     struct reader *reader = &operations->resolver->reader;
-    struct async_indices known = {0};
+    struct senders senders = {.work = work};
     if (!operations->objects[ASYNC_HTTP_REQUEST].count)
         return;
-    for (size_t i = 0; i < operations->frames.count && known.count < PENDING_REQUESTS_MAX && !work->no_memory &&
-                       reader_step(reader, "async methods");
-         i++) {
-        const struct async_frame *frame = &operations->frames.items[i];
-        struct sending sending = {.work = work};
-        struct async_method method;
-        if (!is_of_http(work, frame))
-            continue;
-        async_object_each_word(&operations->types, frame->object, take_word, &sending);
-        if (frame->type && async_method_find(&operations->types, frame->object, &method) && method.machine)
-            async_object_each_word(&operations->types, method.machine, take_word, &sending);
-        work->latest = MAX(work->latest, sending.start);
-        work->no_memory |= sending.request && !add_request(work, &known, &sending);
+    for (size_t i = 0; i < operations->chains.count && !work->no_memory; i++) {
+        const struct async_chain *chain = &operations->chains.items[i];
+        uint32_t at = chain->operation;
+        senders.request = 0;
+        for (uint32_t k = 0; k < chain->operation_count && at != ASYNC_NONE; k++) {
+            const struct async_operation *item = &operations->items.items[at];
+            for (uint32_t f = 0; f < item->frame_count && reader_step(reader, "async methods"); f++)
+                take_frame(&senders, async_operation_frames(operations, at) + f);
+            at = item->next;
+        }
     }
-    async_indices_deinit(&known);
+    async_indices_deinit(&senders.known);
 }
 
 /* ---- Requests that the process serves ---- */
 
-/* When the program began to answer, if it asked for that: with a log of requests, metrics or diagnostics. */
-static int64_t read_start(struct pending_work *work, uint64_t served)
+/*
+ * Whether the program answers the request. Its HttpContext says so, if the program uses one. What HttpProtocol says is
+ * known of HTTP/1 alone: the streams of HTTP/2 and 3 pass no state until the response begins.
+ */
+static bool is_answering_now(struct pending_work *work, uint64_t served, uint64_t context, bool *ret)
+{
+    struct async_kinds *kinds = &work->operations->kinds;
+    uint64_t status, active, http = async_reference(kinds, context, "<HttpContext>k__BackingField");
+    if (async_read(kinds, http, "_active", 1, &active)) {
+        *ret = active;
+        return true;
+    }
+    if (!async_read(kinds, served, "_requestProcessingStatus", 4, &status))
+        return false;
+    *ret = status >= STATUS_APP_STARTED && status <= STATUS_HEADERS_FLUSHED;
+    return true;
+}
+
+static void add_served(struct pending_work *work, uint64_t served)
 {
     struct async_kinds *kinds = &work->operations->kinds;
     uint64_t start = 0, context = async_reference(kinds, served,
                                                   "<Microsoft.AspNetCore.Hosting.Server.Abstractions."
                                                   "IHostContextContainer<TContext>.HostContext>k__BackingField");
+    bool is_answering;
+    if (!is_answering_now(work, served, context, &is_answering)) {
+        work->misses_requests = true;
+        return;
+    }
+    if (!is_answering)
+        return;
+    /* When the program began to answer, if it asked for that: with a log of requests, metrics or diagnostics. */
     (void)async_read(kinds, context, "<StartTimestamp>k__BackingField", 8, &start);
-    return start > INT64_MAX ? 0 : (int64_t)start / NS_OF_A_MS;
+    const struct pending_request request = {
+        .object = served, .is_served = true, .start = start > INT64_MAX ? 0 : (int64_t)start / NS_OF_A_MS};
+    work->latest = MAX(work->latest, request.start);
+    work->no_memory |= !pending_requests_append(&work->requests, request);
 }
 
 static void find_served(struct pending_work *work)
 {
-    struct async_kinds *kinds = &work->operations->kinds;
     struct reader *reader = &work->operations->resolver->reader;
     const struct async_objects *served = &work->operations->objects[ASYNC_HTTP_SERVED];
-    size_t count = 0;
-    for (size_t i = 0;
-         i < served->count && count < PENDING_REQUESTS_MAX && !work->no_memory && reader_step(reader, "HTTP requests");
-         i++) {
-        uint64_t status;
-        if (!async_read(kinds, served->items[i], "_requestProcessingStatus", 4, &status)) {
-            work->misses_requests = true;
-            continue;
-        }
-        if (status < STATUS_APP_STARTED || status > STATUS_HEADERS_FLUSHED)
-            continue;
-        const struct pending_request request = {
-            .object = served->items[i], .is_served = true, .start = read_start(work, served->items[i])};
-        work->latest = MAX(work->latest, request.start);
-        work->no_memory |= !pending_requests_append(&work->requests, request);
-        count++;
+    size_t before = work->requests.count;
+    for (size_t i = 0; i < served->count && !work->no_memory && reader_step(reader, "HTTP requests"); i++) {
+        work->is_full |= work->requests.count - before >= PENDING_REQUESTS_MAX;
+        if (work->is_full)
+            return;
+        add_served(work, served->items[i]);
     }
 }
 
@@ -262,6 +353,7 @@ bool pending_work_find(struct pending_work *work, struct async_operations *opera
     find_timers(work);
     find_sent(work);
     find_served(work);
+    work->is_full |= !operations->types.reads_left;
     if (work->no_memory)
         reader_fail(&operations->resolver->reader, CDACQ_ERR_NOMEM, 0, "work items");
     return !reader_failed(&operations->resolver->reader);

@@ -51,7 +51,9 @@ struct pending_work {
     int64_t latest;       /* the last time that any of them began: the target lived then */
     bool has_queue;       /* the pool has queues */
     bool misses_items;    /* a queue cannot be read to its end */
-    bool misses_requests; /* this build does not know the types of the server */
+    bool misses_timers;   /* of the type or of an object, something cannot be read */
+    bool misses_requests; /* likewise, of requests that are served */
+    bool is_full;         /* there are more than are looked at */
     bool no_memory;
 };
 

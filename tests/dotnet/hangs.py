@@ -126,12 +126,13 @@ STALLS = {
     "NoClient": "in a call of System.IO.Pipes.NamedPipeServerStream.*WaitForConnectionAsync.*socket: Accept",
     "LockOverCall": "SemaphoreSlim 0x[0-9a-f]+ [(]count 0, 14 waiters[)]",
 }
+STALLS_IN_CORES = ["LeakedSlots", "RequestsWithoutTimeout", "TasksInCircle", "LostFailure"]
 STALL_LINES = 30
 STALL_TEXTS = {"TasksInCircle": "deadlock of tasks", "LostFailure": "1 task has failed"}
 
 HEALTHY = ["IdleConsole", "IdleLoop", "IdleServer", "Timers", "PeriodicTimers", "PoolWork", "PoolOfAwaits", "ContendedLock",
            "ContendedSleeper", "OrderedLocks", "ReadersAndWriters", "Throttled", "Consumers", "IdleConsumers", "Channels",
-           "PulsedQueue", "Collector", "ParallelWork", "Echo", "Finalizers"]
+           "PulsedQueue", "Collector", "ParallelWork", "Echo", "Finalizers", "CircleWithTimeout"]
 NO_FAULT = {"nothing", "busy", "waits"}
 
 # Ways that are not named yet, up to which line of the runtime, and why.
@@ -313,6 +314,23 @@ def ask_healthy(command, way, lines):
         hang.end()
 
 
+def ask_stalled_core(command, way, lines):
+    """The same of a core, where a signal ended the process."""
+    with tempfile.TemporaryDirectory(prefix="cdacq-hang-") as folder:
+        hang = Hang(command, way, folder)
+        target = lab.Target(folder, hang.process, None)
+        try:
+            hang.wait()
+            time.sleep(2)
+            done = subprocess.run([TOOL, "report", target.kernel_core()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            wrong = wrong_of_stall(way, done.stdout, lines)
+            return wrong and [*wrong, f"exit {done.returncode}: {done.stderr}", *done.stdout.splitlines()[:STALL_LINES]]
+        except (lab.LabError, subprocess.TimeoutExpired) as error:
+            return [str(error)]
+        finally:
+            hang.end()
+
+
 def test_cores(work, runtime):
     lab.refuse_piped_cores()
     if shutil.which("gcore") is None:
@@ -321,8 +339,14 @@ def test_cores(work, runtime):
     lines = marks()
     with concurrent.futures.ThreadPoolExecutor(CORES_AT_ONCE) as pool:
         found = {way: pool.submit(ask_cores, command, way, lines.get(way, set())) for way in HANGS}
+        stalls = {way: pool.submit(ask_stalled_core, command, way, lines[way]) for way in STALLS_IN_CORES}
         found = {way: one.result() for way, one in found.items()}
+        stalls = {way: one.result() for way, one in stalls.items()}
     good = True
+    for way, wrong in stalls.items():
+        good &= not wrong
+        if wrong:
+            print(f"! {runtime} {way}, kernel: " + "\n    ".join(wrong), flush=True)
     for way, kinds in found.items():
         last, why = KNOWN.get(way, (EVERY if way in KNOWN_IN_CORES else 0, KNOWN_IN_CORES.get(way)))
         known = lab.line_of(runtime) <= last

@@ -49,8 +49,10 @@ def read_truth(path):
         return {(kind, name): int(count) for kind, name, count in (line.rstrip("\n").split("\t") for line in file)}
 
 
-def judge(note, label, target, truth, age_ms=None):
+def judge(note, label, target, truth, age_ms=None, sent=None):
+    before = time.clock_gettime(time.CLOCK_MONOTONIC) * 1000
     items = ask(target)
+    after = time.clock_gettime(time.CLOCK_MONOTONIC) * 1000
     found = collections.Counter()
     for item in items:
         kind, name = row_of(item)
@@ -72,6 +74,11 @@ def judge(note, label, target, truth, age_ms=None):
             wrong.append(str(item))
         if item["kind"] == "http_request" and item["served"] and age_ms is not None and (item["elapsed_ms"] is None) == age_ms:
             wrong.append(f"age: {item}")
+    for item in items:  # a process is asked for an exact age; a core has an age that it had at least
+        if sent and item["kind"] == "http_request" and item["elapsed_ms"] is not None:
+            least = before - sent - 500 if item["exact"] else 0
+            if not least <= item["elapsed_ms"] <= after - sent + 1000:
+                wrong.append(f"not sent at {sent}: {item}")
     note(f"{label}: times", not wrong, "; ".join(wrong))
 
 
@@ -150,8 +157,9 @@ def main():
             for kind in ["", ", runtime-async"] if lab.line_of(version) >= 11 else [""]:
                 folder = tempfile.mkdtemp(dir=work)
                 command = lab.program_command(work, "work", version, **({"RuntimeAsync": "on"} if kind else {}))
-                judge_all(note, version + kind, Process(command, folder), folder,
-                          ["full", "heap", "gcore", "kernel"] if not kind else ["heap"])
+                process = Process(command, folder)
+                judge_all(note, version + kind, process, folder, ["full", "heap", "gcore", "kernel"] if not kind else ["heap"],
+                          sent=int(re.search(r"SENT (\d+)", process.read_log())[1]))
             for words in [[], ["log"]]:
                 folder = tempfile.mkdtemp(dir=work)
                 judge_all(note, f"{version}, ASP.NET {' '.join(words)}", Process(server_command(folder, version), folder, *words), folder,

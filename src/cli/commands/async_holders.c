@@ -10,14 +10,15 @@
 
 enum {
     HOLDERS_MAX = 4096, /* objects that are searched for; others have no text */
-    BEGIN_SHOWN = 6,    /* references of a path */
+    HOPS_MAX = 1000,    /* references of a path */
+    BEGIN_SHOWN = 6,    /* of them */
     END_SHOWN = 4,
 };
 
-void async_holders_add(struct async_holders *holders, uint64_t object)
+void async_holders_add(struct async_holders *holders, uint64_t object, uint64_t operation)
 {
-    if (object && holders->table.count < HOLDERS_MAX &&
-        !async_holder_table_insert(&holders->table, (struct async_holder){.object = object}, NULL))
+    const struct async_holder holder = {.object = object, .operation = operation};
+    if (object && holders->table.count < HOLDERS_MAX && !async_holder_table_insert(&holders->table, holder, NULL))
         out_of_memory();
 }
 
@@ -36,28 +37,57 @@ static void put_hop(struct text *text, const char *by, bool is_first)
         text_printf(text, "%s%s", is_first || by[0] == '[' ? "" : ".", by);
 }
 
+/* The last hops of a path, from the end; the rest of it is not walked, which could be millions of objects. */
+struct path_end {
+    uint32_t objects[HOPS_MAX + 1];
+    size_t count;
+    bool is_whole;
+};
+
+static struct path_end find_end(const struct heap_paths *paths, uint32_t object)
+{
+    struct path_end end = {.count = 0};
+    end.objects[end.count++] = object;
+    while (!(paths->from[object] & PATH_ROOT) && end.count <= HOPS_MAX) {
+        object = paths->from[object];
+        end.objects[end.count++] = object;
+    }
+    end.is_whole = paths->from[object] & PATH_ROOT;
+    return end;
+}
+
 /* Appends the path from a root to an object, as an expression of fields and indices. */
 static void put_path(const struct heap_graph *graph, const struct heap_paths *paths, uint32_t object, struct text *text)
 {
+    const struct path_end path = find_end(paths, object);
     char root[GRAPH_ROOT_TEXT_SIZE];
-    size_t count = 0;
-    uint32_t top = object;
-    for (; !(paths->from[top] & PATH_ROOT); top = paths->from[top])
-        count++;
-    heap_graph_root_text(graph, &graph->roots.items[paths->from[top] & ~PATH_ROOT], root);
+    size_t hops = path.count - 1;
+    heap_graph_root_text(graph, &graph->roots.items[paths->top[object]], root);
     text_puts(text, root);
-    CLEANUP_FREE uint32_t *path = allocate((count + 1) * sizeof *path); /* from the root */
-    for (size_t i = count + 1; i-- > 0; object = paths->from[object])
-        path[i] = object;
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0)
-            text_puts(text, ": ");
-        if (i == BEGIN_SHOWN && count > BEGIN_SHOWN + END_SHOWN) {
+    text_puts(text, hops ? ": " : "");
+    for (size_t i = path.is_whole ? 0 : hops - END_SHOWN; i < hops; i++) { /* from the root */
+        bool is_first = i == 0;
+        if (!path.is_whole && i == hops - END_SHOWN)
+            text_puts(text, "... ");
+        if (path.is_whole && i == BEGIN_SHOWN && hops > BEGIN_SHOWN + END_SHOWN) {
             text_puts(text, " ... ");
-            i = count - END_SHOWN;
+            i = hops - END_SHOWN;
         }
-        put_hop(text, heap_paths_name_hop(graph, path[i], heap_paths_find_hop(graph, path[i], path[i + 1])), i == 0);
+        uint32_t from = path.objects[hops - i], to = path.objects[hops - i - 1];
+        put_hop(text, heap_paths_name_hop(graph, from, heap_paths_find_hop(graph, from, to)), is_first);
     }
+}
+
+/* Whether the path leads through what waits: that does not complete what it waits for. */
+static bool leads_through(const struct heap_graph *graph, const struct heap_paths *paths, uint32_t object,
+                          uint64_t operation)
+{
+    const struct path_end path = find_end(paths, object);
+    uint32_t waiting = operation ? heap_graph_find(graph, operation) : GRAPH_NONE;
+    for (size_t i = 1; i < path.count; i++)
+        if (path.objects[i] == waiting)
+            return true;
+    return false;
 }
 
 static void find_texts(struct async_holders *holders, struct heap_graph *graph, const struct heap_paths *paths)
@@ -72,6 +102,9 @@ static void find_texts(struct async_holders *holders, struct heap_graph *graph, 
                                                  : "nothing: no root keeps it");
         else
             put_path(graph, paths, object, &text);
+        if (object != GRAPH_NONE && paths->from[object] != GRAPH_NONE &&
+            leads_through(graph, paths, object, holder->operation))
+            text_puts(&text, " (through the method that waits)");
         holder->text = copy_text(text.data);
         text_deinit(&text);
     }
@@ -81,16 +114,18 @@ bool async_holders_find(struct async_holders *holders, struct cdacq_session *ses
 {
     struct heap_graph graph;
     struct heap_paths paths = {0};
-    bool is_read = !holders->table.count || heap_graph_read(&graph, session, results);
-    if (!holders->table.count || !is_read)
-        return is_read;
-    if (!heap_paths_find(&graph, GRAPH_NONE, false, &paths))
+    if (!holders->table.count)
+        return true;
+    bool is_read = heap_graph_read(&graph, session, results);
+    if (is_read && !heap_paths_find(&graph, GRAPH_NONE, true, &paths))
         out_of_memory();
-    holders->is_partial = !heap_graph_is_whole(&graph);
-    find_texts(holders, &graph, &paths);
+    holders->is_partial = !is_read || !heap_graph_is_whole(&graph);
+    if (is_read)
+        find_texts(holders, &graph, &paths);
+    heap_graph_tell_problems(&graph, false);
     heap_paths_deinit(&paths);
     heap_graph_deinit(&graph);
-    return true;
+    return !holders->is_partial;
 }
 
 void async_holders_deinit(struct async_holders *holders)

@@ -10,7 +10,8 @@
 
 struct async_holder {
     uint64_t object;
-    char *text; /* "static field Ns.Type.Field: _items[3]._gate"; the struct that follows owns it */
+    uint64_t operation; /* the one that waits for it */
+    char *text;         /* "static field Ns.Type.Field: _items[3]._gate"; the struct that follows owns it */
 };
 
 static inline uint64_t async_holder_key(const struct async_holder *holder)
@@ -26,9 +27,12 @@ struct async_holders {
 };
 
 /* Notes an object to be searched for; 0: none. Exits when out of memory. */
-void async_holders_add(struct async_holders *holders, uint64_t object);
+void async_holders_add(struct async_holders *holders, uint64_t object, uint64_t operation);
 
-/* Finds the texts of all of them. False, with a message: the heap cannot be read. `results` is where results go. */
+/*
+ * Finds the texts of all of them. False, with a message: a part of the heap or of the roots was left out, or it cannot
+ * be read at all. `results` is where results go.
+ */
 bool async_holders_find(struct async_holders *holders, struct cdacq_session *session, int results);
 
 /* NULL: it was not added. */

@@ -22,7 +22,6 @@ enum {
     CHAINS_SHOWN = 16, /* without --all, as in the next two */
     METHODS_SHOWN = 32,
     FAILED_SHOWN = 8,
-    PROBLEMS_SHOWN = 10,
 };
 
 struct async_options {
@@ -38,8 +37,8 @@ struct work {
     struct cdacq_async_info info;
     uint64_t groups, failed_groups;            /* that were visited */
     uint64_t chains_left_out, failed_left_out; /* in those that text does not show */
-    uint64_t problems;                         /* that were told */
-    struct call_paths paths;                   /* of folded stacks */
+    struct heap_problem_teller problems;
+    struct call_paths paths; /* of folded stacks */
     struct async_holders holders;
 };
 
@@ -169,19 +168,17 @@ static int visit_failed(const struct cdacq_failed_task *task, void *context)
 static int visit_problem(const char *text, void *context)
 {
     struct work *work = context;
-    if (work->problems++ < PROBLEMS_SHOWN)
-        message("%s", text);
-    return 0;
+    return heap_tell_problem(text, &work->problems);
 }
 
 static int note_object(const struct cdacq_async_chain *chain, void *context)
 {
     struct work *work = context;
-    async_holders_add(&work->holders, chain->first_object);
+    async_holders_add(&work->holders, chain->first_object, chain->operation);
     return 0;
 }
 
-/* Before the chains are visited, as a visitor may not use the session. */
+/* Before the chains are visited, as a visitor may not use the session. False: some are not known. */
 static bool find_holders(struct work *work, const struct opened_target *opened)
 {
     const struct cdacq_async_visitor visitor = {.size = sizeof visitor, .chain = note_object, .context = work};
@@ -235,13 +232,14 @@ static int show_async(const void *given, const struct opened_target *opened)
     work->out.is_held = target_is_pid(opened->name); /* a process is stopped */
     answers_init(&work->answers, &work->out, work->options->common.json);
     work->answers.tells_runtime = opened->tells_runtime;
-    bool is_read = find_holders(work, opened) && read_operations(work, opened);
+    bool has_holders = find_holders(work, opened);
+    bool is_read = read_operations(work, opened);
     bool is_whole = is_read && write_end(work, target_display_name(opened->name));
-    if (work->info.problem_count > PROBLEMS_SHOWN)
-        message("%" PRIu64 " more problems", work->info.problem_count - PROBLEMS_SHOWN);
+    heap_tell_more_problems(work->info.problem_count);
     answers_tell_unconfirmed(work->answers.unconfirmed, "method");
     if (output_close_if(&work->out, is_read) && is_read)
-        code = !is_whole || work->info.problem_count || work->answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
+        code =
+            !is_whole || !has_holders || work->info.problem_count || work->answers.errors ? EXIT_PARTLY : EXIT_ANSWERED;
     call_paths_deinit(&work->paths);
     async_holders_deinit(&work->holders);
     answers_deinit(&work->answers);

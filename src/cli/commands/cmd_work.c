@@ -16,11 +16,6 @@
 
 enum {
     ROWS_SHOWN = 16, /* of each kind, without --all */
-    PROBLEMS_SHOWN = 10,
-};
-
-struct work_options {
-    struct common_options common;
 };
 
 /* The rows of one kind, of which the text shows the first. */
@@ -30,12 +25,12 @@ struct section {
 };
 
 struct work {
-    const struct work_options *options;
+    const struct common_options *options;
     struct output out;
     struct cdacq_work_info info;
     struct section items, timers, sent, served;
     struct section *open; /* the one that is being written */
-    uint64_t problems;    /* that were told */
+    struct heap_problem_teller problems;
 };
 
 /* ---- Text ---- */
@@ -50,7 +45,7 @@ static void end_section(struct work *work)
 /* Begins the row of a section, which stands for `count`. False if it is not shown. */
 static bool begin_row(struct work *work, struct section *section, const char *heading, uint64_t count)
 {
-    bool is_shown = work->options->common.all || section->rows < ROWS_SHOWN;
+    bool is_shown = work->options->all || section->rows < ROWS_SHOWN;
     if (work->open != section) {
         end_section(work);
         if (work->out.length)
@@ -82,6 +77,23 @@ static void write_item_text(struct work *work, const struct cdacq_work_item *ite
     output_literal(out, "\n");
 }
 
+/* Of a core, a timer can be later than that. */
+static void put_due(struct output *out, const struct cdacq_timer *timer)
+{
+    bool is_late = timer->first_due_ms < 0;
+    output_literal(out, is_late ? ", " : timer->is_exact ? ", due in " : ", due in at most ");
+    put_seconds(out, is_late ? -timer->first_due_ms : timer->first_due_ms);
+    if (is_late) {
+        output_literal(out, timer->is_exact ? " s late" : " s late, or more");
+        return;
+    }
+    if (timer->last_due_ms != timer->first_due_ms) {
+        output_literal(out, " to ");
+        put_seconds(out, timer->last_due_ms);
+    }
+    output_literal(out, " s");
+}
+
 static void write_timer_text(struct work *work, const struct cdacq_timer *timer)
 {
     struct output *out = &work->out;
@@ -89,13 +101,7 @@ static void write_timer_text(struct work *work, const struct cdacq_timer *timer)
         return;
     output_printf(out, "%6" PRIu64 "  ", timer->count);
     output_note(out, timer->callback ? timer->callback : "?");
-    output_literal(out, timer->is_exact ? ", due in " : ", due in at most ");
-    put_seconds(out, timer->first_due_ms);
-    if (timer->last_due_ms != timer->first_due_ms) {
-        output_literal(out, " to ");
-        put_seconds(out, timer->last_due_ms);
-    }
-    output_literal(out, " s");
+    put_due(out, timer);
     if (timer->period_ms >= 0) {
         output_literal(out, ", then every ");
         put_seconds(out, timer->period_ms);
@@ -174,30 +180,28 @@ static void write_request_json(struct work *work, const struct cdacq_http_reques
 static int visit_item(const struct cdacq_work_item *item, void *context)
 {
     struct work *work = context;
-    (work->options->common.json ? write_item_json : write_item_text)(work, item);
+    (work->options->json ? write_item_json : write_item_text)(work, item);
     return output_failed(&work->out);
 }
 
 static int visit_timer(const struct cdacq_timer *timer, void *context)
 {
     struct work *work = context;
-    (work->options->common.json ? write_timer_json : write_timer_text)(work, timer);
+    (work->options->json ? write_timer_json : write_timer_text)(work, timer);
     return output_failed(&work->out);
 }
 
 static int visit_request(const struct cdacq_http_request *request, void *context)
 {
     struct work *work = context;
-    (work->options->common.json ? write_request_json : write_request_text)(work, request);
+    (work->options->json ? write_request_json : write_request_text)(work, request);
     return output_failed(&work->out);
 }
 
 static int visit_problem(const char *text, void *context)
 {
     struct work *work = context;
-    if (work->problems++ < PROBLEMS_SHOWN)
-        message("%s", text);
-    return 0;
+    return heap_tell_problem(text, &work->problems);
 }
 
 static bool read_work(struct work *work, const struct opened_target *opened)
@@ -219,11 +223,13 @@ static bool read_work(struct work *work, const struct opened_target *opened)
 
 static void write_end(struct work *work)
 {
-    if (work->options->common.json)
+    if (work->options->json)
         return;
     end_section(work);
     if (!work->info.item_count && !work->info.timer_count && !work->info.request_count)
-        output_literal(&work->out, "no work item is queued, no timer runs, and no HTTP request is in flight\n");
+        output_literal(&work->out, work->info.problem_count
+                                       ? "no work item, timer or HTTP request was found\n"
+                                       : "no work item is queued, no timer runs, and no HTTP request is in flight\n");
 }
 
 static int show_work(const void *given, const struct opened_target *opened)
@@ -231,7 +237,7 @@ static int show_work(const void *given, const struct opened_target *opened)
     struct work *work = allocate(sizeof *work);
     *work = (struct work){.options = given};
     int code = EXIT_FAILED;
-    if (!output_open_private(&work->out, work->options->common.output)) { /* addresses of requests */
+    if (!output_open_private(&work->out, work->options->output)) { /* addresses of requests */
         free(work);
         return EXIT_FAILED;
     }
@@ -239,8 +245,7 @@ static int show_work(const void *given, const struct opened_target *opened)
     bool is_read = read_work(work, opened);
     if (is_read)
         write_end(work);
-    if (work->info.problem_count > PROBLEMS_SHOWN)
-        message("%" PRIu64 " more problems", work->info.problem_count - PROBLEMS_SHOWN);
+    heap_tell_more_problems(work->info.problem_count);
     if (output_close_if(&work->out, is_read) && is_read)
         code = work->info.problem_count ? EXIT_PARTLY : EXIT_ANSWERED;
     free(work);
@@ -249,14 +254,14 @@ static int show_work(const void *given, const struct opened_target *opened)
 
 static int run(const void *given)
 {
-    const struct work_options *options = given;
-    return target_run(&options->common, &(const struct target_use){.run = show_work, .flags = CDACQ_OPEN_STOP});
+    const struct common_options *options = given;
+    return target_run(options, &(const struct target_use){.run = show_work, .flags = CDACQ_OPEN_STOP});
 }
 
 const struct command command_work = {
     .name = "work",
     .section = SECTION_PROCESS,
-    RUNS(run, struct work_options),
+    RUNS(run, struct common_options),
     .operands = OPERANDS({TARGET_OPERAND}),
     .options = OPTIONS(whole_rows, json_rows, output_rows, target_rows),
     .summary = "show queued work items, timers and HTTP requests in flight",

@@ -131,6 +131,7 @@ struct report {
     const struct busy_threads *busy; /* NULL: not measured */
     int verdict_tid;                 /* the thread that the verdict is about, once that is formed; 0: none */
     int verdict_holder;              /* the thread for which it waits; 0: none */
+    bool tells_pending;              /* the verdict shows the first of the groups of async methods */
     bool tells_runtime;              /* results say which runtime they are of */
     struct report *others;           /* of the other runtimes of the process: without stacks */
     size_t other_count;

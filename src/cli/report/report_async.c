@@ -141,8 +141,8 @@ void report_write_async_text(const struct report *report, struct output *out)
     uint64_t shown = 0;
     if (async->is_too_large)
         output_literal(out, "\npending async operations were not looked for: the heap is large ('cdacq async')\n");
-    bool is_told = async->count && async->groups[0].count == async->of_program && !async->is_partial;
-    if ((!async->of_program || is_told) && !async->failed) /* the verdict tells one group */
+    bool is_told = report->tells_pending && async->groups[0].count == async->of_program && !async->is_partial;
+    if ((!async->of_program || is_told) && !async->failed && !async->is_partial)
         return;
     output_literal(out, "\n");
     output_style(out, STYLE_HEADING);
@@ -158,19 +158,20 @@ void report_write_async_text(const struct report *report, struct output *out)
     if (shown < async->of_program)
         output_printf(out, "  %" PRIu64 " more in other places ('cdacq async')\n", async->of_program - shown);
     if (async->failed)
-        output_printf(out,
-                      "  %" PRIu64 " task%s failed, and nobody has observed %s exception ('cdacq async --failed')\n",
-                      async->failed, async->failed == 1 ? " has" : "s have", async->failed == 1 ? "its" : "their");
+        output_printf(out, "  %" PRIu64 " task%s failed, and nobody has observed %s ('cdacq async --failed')\n",
+                      async->failed, async->failed == 1 ? " has" : "s have",
+                      async->failed == 1 ? "its exception" : "their exceptions");
 }
 
 void report_write_async_json(const struct report *report, struct json_writer *w)
 {
     const struct report_async *async = &report->async;
-    if (!async->is_known) {
+    if (!async->is_known && !async->is_too_large) {
         json_null(w, "async");
         return;
     }
     json_begin_object(w, "async");
+    json_bool(w, "heap_too_large", async->is_too_large);
     json_number(w, "of_program", async->of_program);
     json_number(w, "of_framework", async->of_framework);
     json_number(w, "failed", async->failed);

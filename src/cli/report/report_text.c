@@ -296,6 +296,7 @@ static void write_verdict(struct report *report, struct output *out)
     report_verdict_form(report, &verdict);
     report->verdict_tid = verdict.tid;
     report->verdict_holder = verdict.holder;
+    report->tells_pending = verdict.tells_pending;
     report_verdict_write_text(&verdict, report, out);
     report_verdict_release(&verdict);
 }

@@ -579,11 +579,11 @@ static bool judge_async_cycle_of_heap(struct report_verdict *verdict, const stru
     if (!report->async.cycles)
         return false;
     verdict->kind = "async_cycle";
-    verdict->certainty = "certain";
+    verdict->certainty = "likely"; /* a ring that nothing needs any more is in the heap until a garbage collection */
     verdict->place = report_place_of_group(group);
     output_literal(&verdict->what,
                    "deadlock of tasks: async methods await each other, and no thread can complete them");
-    output_literal(&verdict->sure, "a method waits for itself through the others");
+    output_literal(&verdict->sure, "a method waits for itself through the others, unless nobody needs them any more");
     put_command(verdict, report, "async", 0);
     return true;
 }
@@ -595,6 +595,7 @@ static void add_pending(struct report_verdict *verdict, const struct report *rep
     bool is_awaited = verdict->waits_for && !strcmp(verdict->waits_for, "task"); /* then it may be the same */
     if (verdict->by.length || !async->count || async->groups[0].count <= (is_awaited ? 1 : 0))
         return;
+    verdict->tells_pending = true;
     verdict->by_label = "pending";
     report_put_group(&verdict->by, async->groups);
     verdict->next.length = 0;
@@ -686,7 +687,8 @@ static void judge_nothing(struct report_verdict *verdict, const struct report *r
     output_literal(&verdict->sure, "deadlocks, waits for locks and a thread pool that starves were looked for");
     if (report->busy && report->busy->measured)
         output_literal(&verdict->sure, ", and busy threads, for a moment");
-    output_literal(&verdict->sure, report->async.is_known ? ", and tasks that await each other" : "");
+    output_literal(&verdict->sure,
+                   report->async.is_known && !report->async.is_partial ? ", and tasks that await each other" : "");
     output_literal(&verdict->sure, "; leaks of memory were not");
     if (problem)
         output_note_between(&verdict->sure, "; some waits may be missing: ", problem, "");

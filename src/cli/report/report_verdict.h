@@ -16,6 +16,7 @@ struct report_verdict {
     const struct cdacq_method *called; /* the method of the framework that waits for the program; NULL: not known */
     int tid;                           /* the thread that died, waits or is busy; 0: none */
     int holder;                        /* the thread that holds the lock that `tid` waits for; 0: none */
+    bool tells_pending;                /* `by` is about the most frequent async methods */
     struct report_place place;
     struct report_place blocked; /* where the thread itself waits, if `place` is of an async method */
     /* Lines of text, escaped. An empty one says nothing. */

@@ -209,6 +209,22 @@ static class Stalls
         await other()!; // @TasksInCircle
     }
 
+    static async Task AwaitInTime(Func<Task?> other)
+    {
+        await Task.Yield();
+        while (other() == null)
+            await Task.Delay(1);
+        await other()!.WaitAsync(TimeSpan.FromHours(1));
+    }
+
+    /// No deadlock: a time-out ends it.
+    public static void CircleWithTimeout()
+    {
+        left = AwaitOther(() => right);
+        right = AwaitInTime(() => left);
+        Serve();
+    }
+
     /// One of many never completes.
     public static void OneOfAll()
     {

@@ -1,8 +1,10 @@
+using System.Net;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
@@ -14,7 +16,11 @@ public static class Program
     public static async Task Main(string[] arguments)
     {
         WebApplicationBuilder builder = WebApplication.CreateBuilder();
-        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        builder.WebHost.ConfigureKestrel(options =>
+        {
+            options.Listen(IPAddress.Loopback, 0);
+            options.Listen(IPAddress.Loopback, 0, listen => listen.Protocols = HttpProtocols.Http2);
+        });
         builder.Logging.ClearProviders();
         if (arguments.Contains("log")) // as by default: then requests have a time
             builder.Logging.AddProvider(new Quiet());
@@ -22,9 +28,16 @@ public static class Program
         var never = new TaskCompletionSource();
         app.MapGet("/ok", () => "ok");
         app.MapGet("/orders/{id}", async (int id) => await Answer(never.Task));
+        app.MapGet("/broken", async (HttpContext context) =>
+        {
+            await context.Response.WriteAsync("begin");
+            await context.Response.Body.FlushAsync();
+            await Task.Delay(Timeout.Infinite, context.RequestAborted);
+        });
         app.MapPost("/orders", async () => await Answer(never.Task));
         await app.StartAsync();
-        string address = app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.First();
+        string[] addresses = app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.ToArray();
+        string address = addresses[0];
         var client = new HttpClient();
         for (int i = 0; i < 5; i++)
             await client.GetStringAsync(address + "/ok");
@@ -39,10 +52,28 @@ public static class Program
         requests.Add(client.PostAsync(address + "/orders", new StringContent("text")));
         truth.Add("served\tPOST /orders\t1");
         truth.Add($"sent\tPOST {address}/orders\t1");
+        using var second = new HttpClient { DefaultRequestVersion = HttpVersion.Version20, DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact };
+        for (int i = 0; i < 3; i++)
+            await second.GetStringAsync(addresses[1] + "/ok");
+        requests.Add(second.GetStringAsync(addresses[1] + "/orders/20"));
+        truth.Add("served\tGET /orders/20\t1");
+        truth.Add($"sent\tGET {addresses[1]}/orders/20\t1");
+        await Break(second, addresses[1] + "/broken");
         await Task.Delay(1000);
         await File.WriteAllLinesAsync(arguments[0], truth);
         Console.WriteLine($"READY {Environment.ProcessId}");
         await Task.WhenAll(requests);
+    }
+
+    /// <summary>Ends a request whose answer has begun.</summary>
+    private static async Task Break(HttpClient client, string address)
+    {
+        using var end = new CancellationTokenSource();
+        using HttpResponseMessage answer = await client.GetAsync(address, HttpCompletionOption.ResponseHeadersRead, end.Token);
+        Stream body = await answer.Content.ReadAsStreamAsync();
+        await body.ReadExactlyAsync(new byte[5]);
+        await end.CancelAsync();
+        answer.Dispose();
     }
 
     private static async Task<string> Answer(Task task)

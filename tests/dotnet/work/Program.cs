@@ -68,10 +68,13 @@ public static class Program
         var client = new HttpClient { Timeout = TimeSpan.FromMinutes(10) };
         var patient = new HttpClient { Timeout = Timeout.InfiniteTimeSpan };
         string address = Listen();
+        var job = new CancellationTokenSource(TimeSpan.FromHours(3)); /* older than what is sent with its token */
+        Thread.Sleep(1500);
         SendAnswered(client);
         for (int i = 0; i < 3; i++)
-            kept.Add(client.GetStringAsync($"{address}/items/{i}?full=1"));
-        kept.Add(patient.PostAsync($"{address}/upload", new StringContent("text")));
+            kept.Add(client.GetStringAsync($"{address}/items/{i}?full=1", job.Token));
+        Console.WriteLine($"SENT {Environment.TickCount64}");
+        kept.Add(patient.PostAsync($"{address}/upload", new StringContent("text"), job.Token));
         for (int i = 0; i < 3; i++)
             truth.Add($"sent\tGET {address}/items/{i}?full=1\t1");
         truth.Add($"sent without time\tPOST {address}/upload\t1");
@@ -142,6 +145,7 @@ public static class Program
         Thread.Sleep(1000); // until the requests wait
         FillPool();
         File.WriteAllLines(arguments[0], truth);
+        Console.WriteLine($"TIME {Environment.TickCount64}");
         Console.WriteLine($"READY {Environment.ProcessId}");
         Console.ReadLine();
         GC.KeepAlive(kept);
