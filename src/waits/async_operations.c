@@ -278,9 +278,10 @@ static bool add_chain(struct async_operations *operations, uint32_t first, bool 
         item->chain = number;
         chain.operation_count++;
         chain.frame_count += item->frame_count;
-        chain.is_cycle &= !item->is_bounded;
+        chain.is_bounded |= item->is_bounded;
         i = item->next;
     }
+    chain.is_cycle &= !chain.is_bounded;
     chain.awaited = find_awaited(operations, operations->items.items[first].object);
     return async_chain_list_append(&operations->chains, chain) || out_of_memory(operations);
 }

@@ -37,6 +37,7 @@ struct async_chain {
     uint64_t frame_count;
     uint64_t awaited; /* what the innermost method awaits; 0: not known; its own task: another method of that runs */
     bool is_cycle;
+    bool is_bounded; /* a time-out or a token can end one of its waits */
 };
 
 struct async_index {

@@ -345,7 +345,7 @@ bool async_reasons_mark_cycles(struct async_reasons *reasons)
     if (!before || !seen)
         reader_fail(reader, CDACQ_ERR_NOMEM, 0, "async operations");
     for (uint32_t i = 0; i < chains->count && reader_step(reader, "chains"); i++)
-        before[i] = chains->items[i].is_cycle ? ASYNC_NONE : chain_before(reasons, i);
+        before[i] = chains->items[i].is_cycle || chains->items[i].is_bounded ? ASYNC_NONE : chain_before(reasons, i);
     for (uint32_t i = 0; i < chains->count && reader_step(reader, "chains"); i++) {
         uint32_t at = i;
         for (; at != ASYNC_NONE && !seen[at]; at = before[at])

@@ -90,24 +90,28 @@ static bool leads_through(const struct heap_graph *graph, const struct heap_path
     return false;
 }
 
-static void find_texts(struct async_holders *holders, struct heap_graph *graph, const struct heap_paths *paths)
+/* False: of some, it is not known. */
+static bool find_texts(struct async_holders *holders, struct heap_graph *graph, const struct heap_paths *paths)
 {
+    bool any_unknown = false;
     for (struct async_holder *holder = NULL; (holder = async_holder_table_next(&holders->table, holder));) {
         struct text text = {0};
         uint32_t object = heap_graph_find(graph, holder->object);
         if (object == GRAPH_NONE)
             text_puts(&text, "? (no object of the heap is there)");
         else if (paths->from[object] == GRAPH_NONE)
-            text_puts(&text, holders->is_partial ? "? (no root was found, but not all were searched)"
-                                                 : "nothing: no root keeps it");
+            text_puts(&text, heap_graph_is_whole(graph) ? "nothing: no root keeps it"
+                                                        : "? (no root was found, but not all were searched)");
         else
             put_path(graph, paths, object, &text);
         if (object != GRAPH_NONE && paths->from[object] != GRAPH_NONE &&
             leads_through(graph, paths, object, holder->operation))
             text_puts(&text, " (through the method that waits)");
+        any_unknown |= text.data[0] == '?';
         holder->text = copy_text(text.data);
         text_deinit(&text);
     }
+    return !any_unknown;
 }
 
 bool async_holders_find(struct async_holders *holders, struct cdacq_session *session, int results)
@@ -119,13 +123,12 @@ bool async_holders_find(struct async_holders *holders, struct cdacq_session *ses
     bool is_read = heap_graph_read(&graph, session, results);
     if (is_read && !heap_paths_find(&graph, GRAPH_NONE, true, &paths))
         out_of_memory();
-    holders->is_partial = !is_read || !heap_graph_is_whole(&graph);
-    if (is_read)
-        find_texts(holders, &graph, &paths);
-    heap_graph_tell_problems(&graph, false);
+    bool is_known = is_read && find_texts(holders, &graph, &paths);
+    if (!is_known)
+        heap_graph_tell_problems(&graph, false);
     heap_paths_deinit(&paths);
     heap_graph_deinit(&graph);
-    return !holders->is_partial;
+    return is_known;
 }
 
 void async_holders_deinit(struct async_holders *holders)

@@ -23,15 +23,14 @@ DEFINE_HASH_TABLE(async_holder_table, struct async_holder, uint64_t, async_holde
 
 struct async_holders {
     struct async_holder_table table; /* with objects that have no text yet */
-    bool is_partial;                 /* a part of the heap or of the roots was left out */
 };
 
 /* Notes an object to be searched for; 0: none. Exits when out of memory. */
 void async_holders_add(struct async_holders *holders, uint64_t object, uint64_t operation);
 
 /*
- * Finds the texts of all of them. False, with a message: a part of the heap or of the roots was left out, or it cannot
- * be read at all. `results` is where results go.
+ * Finds the texts of all of them. False, with a message: some are not known, because a part of the heap or of the roots
+ * was left out, or it cannot be read at all. `results` is where results go.
  */
 bool async_holders_find(struct async_holders *holders, struct cdacq_session *session, int results);
 
