@@ -31,7 +31,12 @@ struct cdacq_async_chain {
     uint64_t object;    /* what it waits for: a task or another source of a value; 0: not known, or not all the same */
     uint64_t operation; /* the innermost task of the first of the equal chains, or the box of its state machine */
     uint64_t first_object; /* like `object`, of the first of the equal chains */
-    bool is_cycle;         /* the chain waits for itself, perhaps through other chains: it cannot complete */
+    /*
+     * What the outermost method of the first of the equal chains completes, if that is one task or other object that is
+     * none of an async method, such as that of Task.Run; 0: nothing, several, or not known.
+     */
+    uint64_t completes;
+    bool is_cycle; /* the chain waits for itself, perhaps through other chains: it cannot complete */
 };
 
 /* Failed tasks whose exceptions nobody has observed, and that have the same method and type of exception. */

@@ -578,6 +578,7 @@ class AsyncChain(Structure):
         ("object", c_uint64),
         ("operation", c_uint64),
         ("first_object", c_uint64),
+        ("completes", c_uint64),
         ("is_cycle", c_bool),
     ]
 

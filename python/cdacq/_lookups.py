@@ -870,7 +870,7 @@ class Lookups:
             item = _abi.AsyncChain.from_address(address)
             methods = [_decode.method(item.methods + i * _decode.METHOD_SIZE, strings) for i in range(item.method_count)]
             found.chains.append(records.AsyncChain(methods, item.count, _decode.text(item.waits_for) or "", item.object,
-                                                   item.first_object, item.operation, item.is_cycle))
+                                                   item.first_object, item.operation, item.completes, item.is_cycle))
             return 0
 
         def take_failed(address: int, _context: object) -> int:

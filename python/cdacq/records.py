@@ -450,6 +450,7 @@ class AsyncChain(NamedTuple):
     object: int
     first_object: int
     operation: int
+    completes: int
     is_cycle: bool
 
 

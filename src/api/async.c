@@ -267,6 +267,19 @@ static bool form_methods(struct visit *visit, uint32_t chain, struct method_list
     return true;
 }
 
+/* What the completion of the outermost operation of a chain leads to. */
+static uint64_t completed_by(struct visit *visit, const struct async_chain *chain)
+{
+    const struct async_operation *items = visit->operations.items.items;
+    uint32_t at = chain->operation;
+    bool several = false;
+    for (uint32_t i = 1; i < chain->operation_count && items[at].next != ASYNC_NONE; i++)
+        at = items[at].next;
+    uint64_t object =
+        chain->is_cycle ? 0 : async_frames_continuation(&visit->operations.async, items[at].object, &several);
+    return several || async_operation_of(&visit->operations, object) != ASYNC_NONE ? 0 : object;
+}
+
 static void tell_chain(struct visit *visit, const struct group *group, struct method_list *methods)
 {
     const struct async_chain *chain = &visit->operations.chains.items[group->key.chain];
@@ -283,6 +296,7 @@ static void tell_chain(struct visit *visit, const struct group *group, struct me
         .object = group->common.differs ? 0 : group->common.reason.thing & ~UINT64_C(1),
         .first_object = group->common.reason.thing & ~UINT64_C(1),
         .operation = visit->operations.items.items[chain->operation].object,
+        .completes = completed_by(visit, chain),
         .is_cycle = chain->is_cycle,
     };
     visit->stopped = visit->visitor.chain(&told, visit->visitor.context) != 0;

@@ -15,6 +15,14 @@ enum { THREADS = 4, FRAMES = 3 };
 
 static char written[1024];
 
+static uint64_t awaited; /* the task that a chain of the heap completes */
+
+struct report_place report_place_of_awaited(const struct report *report, uint64_t object)
+{
+    (void)report;
+    return (struct report_place){.method = object && object == awaited ? "Demo.Await()" : NULL};
+}
+
 void out_of_memory(void)
 {
     ck_abort_msg("out of memory");
@@ -328,6 +336,11 @@ START_TEST(tasks)
     chain[0].others = 2;
     report_put_waiting(NULL, &report, &found);
     ck_assert_str_eq(written, " waits for several tasks (Task.WhenAll), and 2 more");
+    chain[0].object = 0x1000;
+    ck_assert(!find(false));
+    awaited = 0x1000; /* the heap has the methods that complete it */
+    ck_assert(find(false));
+    ck_assert_str_eq(found.place.method, "Demo.Await()");
 }
 END_TEST
 

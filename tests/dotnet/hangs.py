@@ -63,7 +63,7 @@ HANGS = {
     "CompletionSource": "waits task",
     "AllOfSeveral": "waits task",
     "AllWithoutResults": "waits tasks",
-    "Unwrapped": "waits task",
+    "Unwrapped": "waits tasks",
     "SemaphoreOfRequests": "waits semaphore",
     "AsyncCycle": "async_cycle",
     "StarvedPool": "starvation",
@@ -138,7 +138,6 @@ NO_FAULT = {"nothing", "busy", "waits"}
 # Ways that are not named yet, up to which line of the runtime, and why.
 EVERY = 1000
 KNOWN = {
-    "Unwrapped": (EVERY, "the Task of Task.Run keeps no reference to the inner task: that takes a search of the heap"),
     "StaticConstructor": (9, "no frame shows that native code of the runtime waits for a static constructor"),
 }
 

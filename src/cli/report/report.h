@@ -73,7 +73,7 @@ struct report_heap {
     bool has_no_room; /* for the search of holders: little is left of the limit */
 };
 
-enum { REPORT_ASYNC_GROUPS = 4 };
+enum { REPORT_ASYNC_GROUPS = 4, REPORT_AWAITED = 64 };
 
 /* Equal chains of async methods that are pending. It owns the texts. */
 struct report_async_group {
@@ -84,6 +84,7 @@ struct report_async_group {
     uint32_t line;
     char *called; /* the method of the framework that it called, without parameters; NULL: it awaits something itself */
     bool is_cycle;
+    uint64_t completes; /* the task that it completes and that a thread waits for */
 };
 
 /* Async operations, which no thread has to wait for or run. They are searched for if threads do not explain a hang. */
@@ -92,6 +93,8 @@ struct report_async {
     uint64_t failed;                                       /* tasks whose exceptions nobody has observed */
     struct report_async_group groups[REPORT_ASYNC_GROUPS]; /* of the program: deadlocks, then the most frequent */
     unsigned count, cycles;                                /* groups; those that are deadlocks */
+    struct report_async_group awaited[REPORT_AWAITED]; /* without `method` if no chain was found that completes it */
+    unsigned awaited_count;
     bool is_known;
     bool is_partial;   /* a part of the heap cannot be read */
     bool is_too_large; /* the heap, to be searched while a process is stopped */
@@ -373,6 +376,9 @@ void report_release_async(struct report *report);
 /* Writes the section, or nothing if there is none; and the member "async". */
 void report_write_async_text(const struct report *report, struct output *out);
 void report_write_async_json(const struct report *report, struct json_writer *w);
+
+/* Where the async methods wait that complete a task for which a thread waits. */
+struct report_place report_place_of_awaited(const struct report *report, uint64_t object);
 
 struct report_place report_place_of_group(const struct report_async_group *group);
 

@@ -78,12 +78,46 @@ static void add_group(struct report_async *async, const struct cdacq_async_chain
                                                     .is_cycle = chain->is_cycle};
 }
 
+/* Keeps where a chain waits that completes what a thread waits for. */
+static void add_awaited(struct report_async *async, const struct cdacq_async_chain *chain,
+                        const struct cdacq_method *method)
+{
+    for (unsigned i = 0; i < async->awaited_count; i++) {
+        struct report_async_group *group = &async->awaited[i];
+        if (group->completes == chain->completes && !group->method) {
+            group->method = copy_text(method->name);
+            group->file = copy_text(method->file);
+            group->line = method->line;
+        }
+    }
+}
+
+/* Notes the tasks that threads wait for. */
+static int add_wait(const struct cdacq_wait *wait, void *context)
+{
+    struct report_async *async = context;
+    if (async->awaited_count < REPORT_AWAITED && wait->kind == CDACQ_WAIT_TASK && wait->task_count)
+        async->awaited[async->awaited_count++].completes = wait->tasks[wait->task_count - 1].object;
+    return 0;
+}
+
+struct report_place report_place_of_awaited(const struct report *report, uint64_t object)
+{
+    const struct report_async *async = &report->async;
+    for (unsigned i = 0; object && i < async->awaited_count; i++)
+        if (async->awaited[i].completes == object && async->awaited[i].method)
+            return report_place_of_group(&async->awaited[i]);
+    return (struct report_place){.method = NULL};
+}
+
 static int add_chain(const struct cdacq_async_chain *chain, void *context)
 {
     struct report_async *async = context;
     const struct cdacq_method *called, *method = find_program_method(chain, &called);
     if (method)
         add_group(async, chain, method, called);
+    if (method && chain->completes)
+        add_awaited(async, chain, method);
     *(method ? &async->of_program : &async->of_framework) += chain->count;
     return 0;
 }
@@ -107,6 +141,7 @@ void report_find_async(struct report *report)
     if (cdacq_session_visit_heap(report->session, &segments, NULL, NULL) < 0)
         return;
     async->is_too_large = committed > SEARCHED_MAX;
+    (void)cdacq_wait_graph_visit_waits(report->graph, add_wait, async, NULL);
     if (async->is_too_large || cdacq_session_visit_async(report->session, &visitor, &info, NULL) < 0)
         return;
     async->is_known = true;
@@ -117,6 +152,8 @@ void report_release_async(struct report *report)
 {
     for (unsigned i = 0; i < report->async.count; i++)
         release_group(&report->async.groups[i]);
+    for (unsigned i = 0; i < report->async.awaited_count; i++)
+        release_group(&report->async.awaited[i]);
     report->async = (struct report_async){.count = 0};
 }
 

@@ -288,6 +288,14 @@ static bool all_are_still(const struct report *report, const struct shown_waits 
     return true;
 }
 
+static bool any_is_delayed(const struct busy_threads *busy)
+{
+    for (size_t i = 0; i < busy->list.count; i++)
+        if (busy->list.items[i].delayed >= BUSY_LEAST)
+            return true;
+    return false;
+}
+
 /*
  * A lock is held for long if no thread that waits for it ran while the process was measured, though whoever leaves a
  * lock wakes one, and if its owner either did not run or did nothing else. Of a core, if its owner waits itself:
@@ -310,8 +318,8 @@ static enum lock_state state_of_lock(const struct report *report, const struct s
                    : LOCK_PASSES;
     if ((!has_owner && wait->readers) || !all_are_still(report, waits, wait->object))
         return LOCK_PASSES;
-    if (!has_owner)
-        return LOCK_LOST;
+    if (!has_owner) /* one that waited for a processor may have left the lock just now */
+        return any_is_delayed(busy) ? LOCK_PASSES : LOCK_LOST;
     return busy_is_still(busy, wait->blocker_tid) || busy_wanted(busy, wait->blocker_tid) >= BUSY_PERCENT ? LOCK_HELD
                                                                                                           : LOCK_PASSES;
 }

@@ -133,7 +133,7 @@ static bool reads_console(const struct stack *stack)
 }
 
 /* The innermost awaiting method of the program behind a wait. */
-static struct report_place place_of_tasks(const struct cdacq_wait *wait)
+static struct report_place place_of_tasks(const struct report *report, const struct cdacq_wait *wait)
 {
     struct report_place place = {.method = NULL};
     for (size_t i = 0; wait && i < wait->task_count; i++) {
@@ -141,6 +141,8 @@ static struct report_place place_of_tasks(const struct cdacq_wait *wait)
         if (task->method && !signature_is_of_framework(task->method, strlen(task->method)))
             place = (struct report_place){.method = task->method, .file = task->file, .line = task->line};
     }
+    if (!place.method && wait && wait->task_count) /* the task of Task.Run does not lead to them: the heap does */
+        place = report_place_of_awaited(report, wait->tasks[wait->task_count - 1].object);
     return place;
 }
 
@@ -173,7 +175,7 @@ static bool describe(const struct report *report, const struct shown_waits *wait
     const struct cdacq_method *of_program = report_program_method(at->stack);
     const struct cdacq_wait *wait = wait_lines_of(waits, at->thread->tid);
     const struct cdacq_system_call *call = at->thread->call;
-    const struct report_place awaiting = place_of_tasks(wait);
+    const struct report_place awaiting = place_of_tasks(report, wait);
     if ((!of_program && !awaiting.method) || !report_may_wait(report, at->thread) || (!wait && !call))
         return false;
     *ret = (struct report_waiting){
