@@ -36,7 +36,7 @@ struct module_pdb {
     bool embedded;                 /* in the image, in the program's memory, or in the snapshot */
     bool is_in_target;             /* the first two of these: memory of the target */
     bool refused;                  /* a PDB was found and is not in use: `problem` names it */
-    bool unverified;               /* the image's bytes come from a file that nothing confirmed */
+    bool unverified;               /* nothing confirmed the PDB, or the file that the image's bytes come from */
     struct file_candidate content; /* of the PDB */
     struct portable_pdb tables;    /* in `content` */
     /*

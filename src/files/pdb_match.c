@@ -54,35 +54,51 @@ static void hash_pdb(const struct file_candidate *candidate, const struct portab
     sha256_end(&hash, ret);
 }
 
-/* False if the image has a checksum of a kind that is known here, and none of them is that of the file. */
-static bool checksum_matches(const struct pe_debug *debug, const struct file_candidate *candidate,
-                             const struct portable_pdb *pdb)
+/* What of an image the hash of a PDB is compared with. */
+enum hash_match { HASH_DIFFERS, HASH_IS_UNKNOWN, HASH_MATCHES };
+
+/* Whether the id was derived from a hash: its version bits and the top bit of the stamp are fixed. */
+static bool is_id_of_hash(const uint8_t id[PORTABLE_PDB_ID_SIZE], const uint8_t digest[SHA256_SIZE])
 {
-    uint8_t digest[SHA256_SIZE];
+    uint8_t derived[PORTABLE_PDB_ID_SIZE];
+    memcpy(derived, digest, sizeof derived);
+    derived[7] = (derived[7] & 0x0f) | 0x40;
+    derived[8] = (derived[8] & 0x3f) | 0x80;
+    derived[19] |= 0x80;
+    return memcmp(id, derived, sizeof derived) == 0;
+}
+
+/* Compares the hash with the checksums of a kind that is known here. Without one, the id can be a hash, too. */
+static enum hash_match compare_hash(const struct pe_debug *debug, const uint8_t id[PORTABLE_PDB_ID_SIZE],
+                                    const uint8_t digest[SHA256_SIZE])
+{
     bool known = false;
     for (unsigned i = 0; i < debug->checksum_count; i++) {
         const struct pe_checksum *checksum = &debug->checksums[i];
         if (strcmp(checksum->algorithm, "SHA256") != 0 || checksum->size != SHA256_SIZE)
             continue;
-        if (!known)
-            hash_pdb(candidate, pdb, digest);
         known = true;
         if (memcmp(digest, checksum->bytes, SHA256_SIZE) == 0)
-            return true;
+            return HASH_MATCHES;
     }
-    return !known;
+    return known ? HASH_DIFFERS : is_id_of_hash(id, digest) ? HASH_MATCHES : HASH_IS_UNKNOWN;
 }
 
 const char *pdb_match_file(const struct pe_debug *debug, struct file_candidate *candidate, struct pdb_budget *budget,
-                           struct work *work, struct portable_pdb *ret)
+                           struct work *work, struct portable_pdb *ret, bool *ret_confirmed)
 {
+    uint8_t digest[SHA256_SIZE];
+    *ret_confirmed = false;
     if (candidate->size > FILE_SIZE_MAX)
         return refuse(candidate, "it is larger than 256 MiB");
     const char *reason = pdb_match_id(debug, candidate, ret);
-    if (!reason && debug->portable && debug->checksum_count) {
-        reason = pdb_budget_take_hashing(budget, work, candidate->size);
-        if (!reason && !checksum_matches(debug, candidate, ret))
-            reason = "it has the right id, but another checksum";
-    }
-    return reason;
+    if (reason || !debug->portable)
+        return reason;
+    reason = pdb_budget_take_hashing(budget, work, candidate->size);
+    if (reason)
+        return debug->checksum_count ? reason : NULL;
+    hash_pdb(candidate, ret, digest);
+    enum hash_match match = compare_hash(debug, ret->id, digest);
+    *ret_confirmed = match == HASH_MATCHES;
+    return match == HASH_DIFFERS ? "it has the right id, but another checksum" : NULL;
 }

@@ -1,7 +1,8 @@
 /*
  * pdb_match.h: whether a PDB belongs to an image: it is a portable PDB with the id and, if the image has a SHA-256
- * checksum, that checksum. Checksums of other kinds are not compared; the id decides then. Source: dotnet/runtime
- * docs/design/specs/PE-COFF.md, "PDB Checksum Debug Directory Entry".
+ * checksum, that checksum. Checksums of other kinds are not compared. Without a known one, the id decides, and confirms
+ * the PDB only if it is the PDB's hash, as compilers make it. Source: dotnet/runtime docs/design/specs/PE-COFF.md, "PDB
+ * Checksum Debug Directory Entry", and PortablePdb-Metadata.md, "#Pdb stream".
  */
 #ifndef CDACQ_FILES_PDB_MATCH_H
 #define CDACQ_FILES_PDB_MATCH_H
@@ -25,8 +26,11 @@ bool pdb_match_has_id(const struct pe_debug *debug, const uint8_t id[PORTABLE_PD
 /* Compares the id. That is all that a PDB within the image needs. */
 const char *pdb_match_id(const struct pe_debug *debug, struct file_candidate *candidate, struct portable_pdb *ret);
 
-/* Compares the id and the checksum, which takes from the budget and, as work, from the target. */
+/*
+ * Compares the id and the hash, which takes from the budget and, as work, from the target. *ret_confirmed: the hash is
+ * the checksum or the id.
+ */
 const char *pdb_match_file(const struct pe_debug *debug, struct file_candidate *candidate, struct pdb_budget *budget,
-                           struct work *work, struct portable_pdb *ret);
+                           struct work *work, struct portable_pdb *ret, bool *ret_confirmed);
 
 #endif

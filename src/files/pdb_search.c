@@ -36,7 +36,8 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
     struct pdb_search *search = (struct pdb_search *)files;
     struct module_pdb *pdb = search->pdb;
     struct work *work = &search->target->work;
-    const char *reason = pdb_match_file(search->debug, candidate, search->budget, work, &pdb->tables);
+    bool is_confirmed;
+    const char *reason = pdb_match_file(search->debug, candidate, search->budget, work, &pdb->tables, &is_confirmed);
     if (!reason && search->budget->hashed > HASHED_AT_ONCE)
         file_candidate_release_pages(candidate);
     if (!reason && candidate->owned)
@@ -46,6 +47,7 @@ static bool consider(struct file_search *files, const char *path, struct file_ca
     if (reason || !(pdb->path = strdup(path)))
         return false;
     pdb->content = file_candidate_take(candidate);
+    pdb->unverified |= !is_confirmed;
     pdb->usable = true;
     return true;
 }
@@ -159,17 +161,20 @@ static bool look_in_snapshot(struct pdb_search *search)
     struct target_pdbs *pdbs = &search->target->pdbs;
     for (size_t i = 0; i < pdbs->count && work_left(&search->target->work); i++) {
         struct file_candidate candidate = {.bytes = pdbs->items[i].bytes, .size = pdbs->items[i].size};
+        bool is_confirmed = false;
         if (!has_id(search, &pdbs->items[i]))
             continue;
         work_add_steps(&search->target->work, UNITS_OF_A_PDB);
         const char *reason = pdb_budget_take_note(search->budget, candidate.size);
         if (!reason)
-            reason =
-                pdb_match_file(search->debug, &candidate, search->budget, &search->target->work, &search->pdb->tables);
+            reason = pdb_match_file(search->debug, &candidate, search->budget, &search->target->work,
+                                    &search->pdb->tables, &is_confirmed);
         if (!reason)
             reason = copy_accepted(search, &candidate);
-        if (!reason)
+        if (!reason) {
+            search->pdb->unverified |= !is_confirmed;
             return true;
+        }
         snprintf(search->why, sizeof search->why, "the snapshot's PDB of %s: %s", search->module_name, reason);
     }
     return false;

@@ -416,12 +416,39 @@ END_TEST
 
 /* ---- Hostile PDBs ---- */
 
+/* The image then names a checksum of an unknown kind only. */
+static void forget_checksum(void)
+{
+    static const uint8_t sha[] = "SHA256";
+    uint8_t *checksum = memmem(image, image_size, sha, sizeof sha);
+    ck_assert_ptr_nonnull(checksum);
+    mock_write(mock, image_base + (uint64_t)(checksum - image), "SHA0", 4);
+}
+
+/* Without a checksum, the id confirms the PDB if it is a hash of it; other contents give lines that are marked. */
+START_TEST(a_pdb_without_a_checksum_is_confirmed_by_its_id)
+{
+    for (unsigned changed = 0; changed < 2; changed++) {
+        struct cdacq_method method = {.size = sizeof method};
+        make_process("pdb/Lines.dll");
+        forget_checksum();
+        pdb[pdb_size - 1] ^= changed;
+        write_file("app/Lines.pdb", pdb, pdb_size);
+        open_process(CARRIER_CORE, NULL);
+        ck_assert_uint_eq(source_at(0).line, 11);
+        ck_assert_int_eq(source_at(0).verified, !changed);
+        ck_assert_int_eq(cdacq_session_method_at(session, start, &method, &error), CDACQ_OK);
+        ck_assert_int_eq(method.module_verified, !changed);
+    }
+}
+END_TEST
+
 /*
  * A PDB whose first method has the points of IL offsets 0 and 5, and then `hidden` ones. The image names no checksum.
  */
 static void write_pdb_with_hidden_points(unsigned hidden)
 {
-    static const uint8_t begin[] = {0, 0, 0, 1, 11, 5, 5, 0, 20, 6, 8}, point[] = {1, 0, 0}, sha[] = "SHA256";
+    static const uint8_t begin[] = {0, 0, 0, 1, 11, 5, 5, 0, 20, 6, 8}, point[] = {1, 0, 0};
     struct portable_pdb opened;
     uint32_t blob_size = (uint32_t)(sizeof begin + hidden * sizeof point);
     size_t size = pdb_size + 4 + blob_size;
@@ -439,9 +466,7 @@ static void write_pdb_with_hidden_points(unsigned hidden)
     uint8_t *header = memmem(large, 256, "#Blob", sizeof "#Blob");
     store_u32(header - 4, (uint32_t)(size - blobs->offset), false);
     write_file("app/Lines.pdb", large, size);
-    uint8_t *checksum = memmem(image, image_size, sha, sizeof sha);
-    ck_assert_ptr_nonnull(checksum);
-    mock_write(mock, image_base + (uint64_t)(checksum - image), "SHA0", 4);
+    forget_checksum();
 }
 
 START_TEST(points_beyond_the_bound_are_not_decoded)
@@ -733,6 +758,7 @@ static Suite *suite(void)
     tcase_add_test(tc, own_paths_are_not_tried_for_memory_of_the_caller);
     tcase_add_loop_test(tc, a_pdb_with_another_id_is_named_and_not_used, 0, PORTABLE_PDB_ID_SIZE);
     tcase_add_test(tc, a_pdb_with_another_checksum_is_named_and_not_used);
+    tcase_add_test(tc, a_pdb_without_a_checksum_is_confirmed_by_its_id);
     tcase_add_test(tc, what_is_no_portable_pdb_is_named_and_not_used);
     tcase_add_test(tc, a_pipe_is_not_read);
     tcase_add_test(tc, points_beyond_the_bound_are_not_decoded);
