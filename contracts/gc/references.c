@@ -7,7 +7,8 @@ enum {
     SERIES_MAX = 1 << 16, /* runs of a type */
     RUNS_MAX = 1 << 24,   /* of all types */
     TYPE_MAX = 1 << 22,
-    CHUNK = 4096, /* bytes of an object that must be in one block */
+    CHUNK = 4096,             /* bytes of an object that must be in one block */
+    STEPS_OF_A_REFERENCE = 3, /* of work: who is told of it keeps it, sorts it and may write a line of text */
 };
 
 bool gc_references_init(struct gc_references *references, struct reader *reader)
@@ -145,6 +146,13 @@ struct visit {
     void *context;
 };
 
+/* False: no work is left. */
+static bool charge(struct reader *reader, uint64_t references)
+{
+    return work_take_steps(&reader->target->work, STEPS_OF_A_REFERENCE * references) ||
+           reader_fail(reader, CDACQ_ERR_FUEL, 0, "references of objects");
+}
+
 /* Visits the references in [begin, end), offsets from the object within it. */
 static bool visit_run(const struct visit *v, uint64_t begin, uint64_t end)
 {
@@ -165,12 +173,16 @@ static bool visit_run(const struct visit *v, uint64_t begin, uint64_t end)
             }
         }
         const uint8_t *bytes = block->bytes + (at - block->address);
+        uint64_t told = 0;
         for (uint64_t i = 0; i + pointer <= size; i += pointer) {
             uint64_t target =
                 pointer == 8 ? load_u64(bytes + i, reader->big_endian) : load_u32(bytes + i, reader->big_endian);
+            told += target != 0;
             if (target && !v->visit(v->context, begin + i, target))
                 return false;
         }
+        if (!charge(reader, told))
+            return false;
         begin += size;
     }
     return true;

@@ -48,7 +48,9 @@ struct walker {
     bool stopped;
 };
 
-/* An object is a step of work, besides the bytes that are read: small ones take longer. False: no work is left. */
+enum { STEPS_OF_AN_OBJECT = 2 }; /* of work: who is told of it keeps up to 17 bytes for it */
+
+/* Small objects take longer than the bytes that are read. False: no work is left. */
 static bool count_walked(struct walker *walker, uint64_t size)
 {
     struct target *target = walker->reader->target;
@@ -56,7 +58,7 @@ static bool count_walked(struct walker *walker, uint64_t size)
     walker->objects++;
     if (LIKELY(walker->walked < BYTES_PER_RELEASE))
         return true;
-    bool is_left = work_take_steps(&target->work, walker->objects);
+    bool is_left = work_take_steps(&target->work, STEPS_OF_AN_OBJECT * walker->objects);
     walker->walked = walker->objects = 0;
     if (target->kind == CDACQ_TARGET_CORE)
         core_release_pages(target);

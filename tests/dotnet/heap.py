@@ -41,6 +41,7 @@ MOST_CHANGES = 10  # types of which the runtime allocates by itself between two 
 TRIES = 4
 SHOWN = 6
 SECONDS = 300
+MEMORY_MAX = 512 << 20  # of a command on a core of less than 128 MiB
 
 
 @contextlib.contextmanager
@@ -273,21 +274,40 @@ def take(target, kind):
     return target.createdump(kind)
 
 
+def run_measured(command):
+    """Exit code, messages, and the most memory, in bytes."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as messages, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=messages) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        messages.seek(0)
+        return process.returncode, messages.read(), used.ru_maxrss << 10
+
+
 def compare_bounds(tally, work, core, heap):
-    """Small objects, and what is kept or written of them, are work: a core can have more of them than bytes."""
+    """Small objects, references, and what is kept or written of them, are work: a core can have more of them than bytes."""
     tables = {heap.names[table]: int(table, 16) for table in heap.types}
     text = struct.pack("<QI", tables["System.String"], 9) + "characters"[:9].encode("utf-16-le") + b"\0\0"
-    blocks = {"objects": struct.pack("<3Q", tables["System.Object"], 0, 0), "strings": text.ljust(40, b"\0")}
-    asked = {"objects": ([], ["--why=System.Object"], ["--retained"], ["--export", os.path.join(work, "export")]), "strings": (["--strings"],)}
+    area = generators.AREA
+    blocks = {"objects": struct.pack("<3Q", tables["System.Object"], 0, 0), "strings": text.ljust(40, b"\0"),
+              "references": struct.pack("<1024Q", tables["System.Object[]"], 1021, *range(area, area + (1021 << 13), 1 << 13), 0)}
+    kept = ["--why=System.Object"], ["--retained"], ["--export", os.path.join(work, "export.heapsnapshot")]
+    asked = {"objects": ([], *kept), "strings": (["--strings"],), "references": kept}
     for what, block in blocks.items():
         block *= (1 << 20) // len(block) // 8 * 8
-        core = generators.heap_shares_bytes(work, core, TOOL, block, len(block) << 10)
-        commands = [["heap", *options, "--work-max=20M"] for options in asked[what]]
-        for command in [*commands, ["complete", "-o", os.path.join(work, "complete"), "--work-max=20M"]]:
-            done = subprocess.run([TOOL, command[0], core, *command[1:]], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
-            good = done.returncode == 2 and re.search("bound on work|--memory-max", done.stderr)
-            tally.expect(good, f"{what} that share bytes, {command[:2]}: exit {done.returncode}, {done.stderr[-200:]}")
+        forged = generators.heap_shares_bytes(work, core, TOOL, block, len(block) << 10)
+        commands = [["heap", *options] for options in asked[what]]
+        for command in [*commands, ["complete", "-o", os.path.join(work, "complete")]] if what != "references" else commands:
+            code, said, memory = run_measured([TOOL, command[0], forged, *command[1:], "--work-max=20M"])
+            good = code == 2 and re.search("bound on work|--memory-max", said)
+            tally.expect(good, f"{what} that share bytes, {command[:2]}: exit {code}, {said[-200:]}")
             tally.said["bounds"] += 1
+        for command in commands:
+            code, said, memory = run_measured([TOOL, command[0], forged, *command[1:]])
+            tally.expect(code == 2 and memory < MEMORY_MAX, f"{what} that share bytes, {command[:2]}: exit {code}, {memory >> 20} MiB")
+    forged = generators.heap_of_wide_segments(work, core, TOOL, blocks["objects"] * 100)
+    for options in kept:
+        code, said, memory = run_measured([TOOL, "heap", forged, *options])
+        tally.expect(code in (0, 1) and memory < MEMORY_MAX, f"wide segments, {options}: exit {code}, {memory >> 20} MiB")
 
 
 def test_collector(work, runtime, services, name, settings):

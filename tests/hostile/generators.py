@@ -386,17 +386,41 @@ def sparse_core(folder, context):
     return path
 
 
-def heap_shares_bytes(folder, source, tool, block, size):
-    """A core of a real process whose large objects are `block`, again and again: more objects than it has bytes. Its
-    runtime has regions and a workstation GC."""
-    core = Runtime(source, tool)
+def large_objects(core):
+    """The address of the segment of large objects of a core of a real process, with regions and a workstation GC."""
     generations = int(core.descriptor["globals"]["GCHeapGenerationTable"]["value"], 16)
-    large = generations + 3 * core.descriptor["types"]["Generation"]["!"]["size"]
-    segment = core.at(large, "Generation", "StartSegment")
+    return core.at(generations + 3 * core.descriptor["types"]["Generation"]["!"]["size"], "Generation", "StartSegment")
+
+
+def segment_fields(begin, size, following=0):
+    return dict(Mem=begin, Allocated=begin + size, Committed=begin + size, Reserved=begin + size, Used=begin + size, Next=following)
+
+
+def heap_shares_bytes(folder, source, tool, block, size):
+    """The large objects are `block`, again and again: more objects than the core has bytes."""
+    core = Runtime(source, tool)
+    segment = large_objects(core)
     core.alias(AREA, size, block)
-    for field, value in dict(Mem=AREA, Allocated=AREA + size, Committed=AREA + size, Reserved=AREA + size, Used=AREA + size, Next=0).items():
+    for field, value in segment_fields(AREA, size).items():
         core.poke(segment + core.field("HeapSegment", field), struct.pack("<Q", value))
     return core.save(os.path.join(folder, "heap_shares_bytes"))
+
+
+def heap_of_wide_segments(folder, source, tool, block, count=40, size=0x3F0000000):
+    """Segments of nearly 16 GiB with few objects each, `block`."""
+    core = Runtime(source, tool)
+    length = 8 + max(f["offset"] for name, f in core.descriptor["types"]["HeapSegment"].items() if name != "!")
+    model, data = core.read(large_objects(core), length), bytearray()
+    for i in range(count):
+        segment = bytearray(model)
+        following = AREA + (i + 1) * length if i + 1 < count else 0
+        for field, value in segment_fields(2 * AREA + i * size, size, following).items():
+            struct.pack_into("<Q", segment, core.field("HeapSegment", field), value)
+        core.map(2 * AREA + i * size, block)
+        data += segment
+    core.map(AREA, bytes(data))
+    core.poke(large_objects(core) + core.field("HeapSegment", "Next"), struct.pack("<Q", AREA))
+    return core.save(os.path.join(folder, "heap_of_wide_segments"))
 
 
 def perf_map_collides(folder, _):

@@ -10,12 +10,11 @@
 #include "util/binary_search.h"
 
 enum {
-    BLOCK_SHIFT = 9, /* bytes of a segment for each entry of `blocks` */
+    BLOCK_SHIFT_MIN = 9, /* bytes of a segment for each entry of `blocks` */
     STEP = 1024 * 1024,
     PROBLEMS_SHOWN = 10,
     PLACE = 4, /* bytes: units of `places` */
     SIZE = 8,  /* and of `sizes` */
-    BLOCK_PLACES = (1 << BLOCK_SHIFT) / PLACE,
 };
 
 static int fail(struct heap_graph *graph, const char *why)
@@ -95,6 +94,15 @@ static uint32_t end_of(const struct heap_graph *graph, size_t segment)
                                                : (uint32_t)graph->places.count;
 }
 
+/* A segment has no more blocks than objects: a core can claim that it is far larger than what is in it. */
+static uint8_t block_shift(uint64_t bytes, uint32_t count)
+{
+    uint8_t shift = BLOCK_SHIFT_MIN;
+    while (bytes >> shift > count)
+        shift++;
+    return shift;
+}
+
 /* Lists, for each block of a segment, the first object at or after it. */
 static bool index_blocks(struct heap_graph *graph)
 {
@@ -102,17 +110,18 @@ static bool index_blocks(struct heap_graph *graph)
         graph->segments.items[i].first = (uint32_t)graph->places.count;
     for (size_t i = 0; i < graph->segments.count; i++) {
         struct graph_segment *segment = &graph->segments.items[i];
-        uint64_t count = ((segment->end - segment->begin) >> BLOCK_SHIFT) + 2;
         uint32_t object = segment->first, end = end_of(graph, i);
         segment->first_block = (uint32_t)graph->blocks.count;
         if (segment->first == end)
             continue;
+        segment->block_shift = block_shift(segment->end - segment->begin, end - object);
+        uint64_t count = ((segment->end - segment->begin) >> segment->block_shift) + 2;
         if (graph->blocks.count + count > UINT32_MAX)
             return !fail(graph, "its segments are too large");
         if (!graph_array_reserve(&graph->blocks, graph->blocks.count + (size_t)count))
             return !fail(graph, spill_failure());
         for (uint64_t block = 0; block < count; block++) {
-            while (object < end && graph->places.items[object] < block * BLOCK_PLACES)
+            while (object < end && graph->places.items[object] < (block << segment->block_shift) / PLACE)
                 object++;
             graph->blocks.items[graph->blocks.count++] = object;
         }
@@ -146,11 +155,10 @@ uint32_t heap_graph_find(const struct heap_graph *graph, uint64_t address)
     uint32_t end = end_of(graph, after - 1);
     if (segment->first == end)
         return GRAPH_NONE;
-    uint64_t place = (address - segment->begin) / PLACE, block = (address - segment->begin) >> BLOCK_SHIFT;
-    uint32_t high = graph->blocks.items[segment->first_block + block + 1], low = segment->first;
-    low = MAX(low, graph->blocks.items[segment->first_block + block]);
-    while (low < high && graph->places.items[low] <= place)
-        low++;
+    uint64_t place = (address - segment->begin) / PLACE, block = (address - segment->begin) >> segment->block_shift;
+    uint32_t high = graph->blocks.items[segment->first_block + block + 1], first = segment->first;
+    first = MAX(first, graph->blocks.items[segment->first_block + block]);
+    uint32_t low = first + (uint32_t)lower_bound(i, high - first, graph->places.items[first + i] <= place);
     if (low == segment->first)
         return GRAPH_NONE;
     uint32_t found = low - 1;

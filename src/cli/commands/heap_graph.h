@@ -44,6 +44,7 @@ struct graph_segment {
     enum cdacq_generation generation;
     uint32_t first;       /* object */
     uint32_t first_block; /* of the list of blocks */
+    uint8_t block_shift;  /* a block has 1 << so many bytes: 512, or more where there are few objects */
 };
 
 DEFINE_VECTOR(graph_segments, struct graph_segment);
@@ -83,7 +84,7 @@ struct heap_graph {
     struct graph_array type_of;    /* index of `types` */
     struct graph_array first_edge; /* with one more at the end */
     struct graph_array edges;      /* objects */
-    struct graph_array blocks;     /* the first object at or after each 512 bytes of a segment */
+    struct graph_array blocks;     /* the first object at or after each block of a segment */
     /* Only with the places of references: */
     bool has_offsets;
     struct graph_bytes paddings;    /* of each object: what `sizes` has too much, in bytes */
