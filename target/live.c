@@ -48,12 +48,18 @@ static bool live_own_memory_at(struct target *target, uint64_t address, struct s
     return live_pages_at(&live_of(target)->pages, target->epoch, address, ret);
 }
 
+/* Of another file, only an assembly is compared with all that the process has of it (src/files/file_match.c). */
+static bool is_like_memory(const struct mapped_file *file)
+{
+    return file->verified && (file->content.tag.kind == FILE_TAG_PE || !mapped_file_is_another(file, &file->content));
+}
+
 /* Takes what no process changes from the mapped file, if it is certain that this file is mapped. */
 static bool find_memory(struct target *target, uint64_t address, struct span *ret)
 {
     const struct mapping *mapping = target_mapping_at(target, address);
     struct mapped_file *file = mapping ? mapping->file : NULL;
-    if (file && !file->distrusted && !file->policy->pread && mapped_file_resolve(file) && file->verified) {
+    if (file && !file->distrusted && !file->policy->pread && mapped_file_resolve(file) && is_like_memory(file)) {
         const struct mapped_part part = {
             .access = mapping->access, .begin = mapping->begin, .end = mapping->end, .offset = mapping->offset};
         if (mapped_file_memory_at(file, &part, address, ret))

@@ -46,6 +46,16 @@ static inline const char *mapped_file_name(const struct mapping *mapping)
 /* Whether the file was deleted or replaced since it was mapped, as far as the target knows. */
 bool mapped_file_is_deleted(const struct mapped_file *file);
 
+/*
+ * Whether the kernel shows that a candidate is not the file that was mapped. It may be a copy; and it may be another
+ * build with the same identity, as tools that rewrite code leave it. (Where only the device differs, the file system
+ * has several numbers for one device.)
+ */
+static inline bool mapped_file_is_another(const struct mapped_file *file, const struct file_candidate *candidate)
+{
+    return mapped_file_is_deleted(file) || (file->inode && file->inode != candidate->inode);
+}
+
 /* Once resolved: whether bytes are taken from a file that nothing in the target could confirm. `file` may be NULL. */
 static inline bool mapped_file_is_unconfirmed(const struct mapped_file *file)
 {

@@ -180,17 +180,6 @@ static bool compare_bytes(struct comparison *comparison, uint64_t offset, size_t
 }
 
 /*
- * Whether the kernel shows that the candidate is not the file that was mapped. It may be a copy; and it may be another
- * build with the same identity, as tools that rewrite code leave it. (Where only the device differs, the file system
- * has several numbers for one device.)
- */
-static bool is_another_file(const struct comparison *comparison)
-{
-    const struct mapped_file *file = comparison->file;
-    return mapped_file_is_deleted(file) || (file->inode && file->inode != comparison->candidate->inode);
-}
-
-/*
  * Compares a few pages, spread over the constant extents. Pages of zeros prove nothing. Of an assembly, the last part
  * of an extent counts as a page, and all is compared if it is certainly another file. An ELF file is not compared like
  * that: the runtime writes into a read-only page of its own, and debuggers and uprobes write into code.
@@ -199,7 +188,7 @@ static void compare_samples(struct comparison *comparison, bool is_pe)
 {
     const struct file_candidate *candidate = comparison->candidate;
     unsigned compared = 0;
-    bool whole = is_pe && is_another_file(comparison);
+    bool whole = is_pe && mapped_file_is_another(comparison->file, candidate);
     for (size_t i = 0; i < candidate->constant.count && !candidate->is_mapped_one; i++) {
         const struct file_extent *extent = &candidate->constant.items[i];
         if (!(extent->access & FILE_EXTENT_UNKNOWN))

@@ -807,6 +807,41 @@ START_TEST(a_file_that_is_open_keeps_its_record)
 }
 END_TEST
 
+static enum file_tag_kind accepted_kind;
+
+/* Accepts any file as that of the process, and all of its bytes as constant. */
+static enum file_match accept(struct target *compared, const struct mapped_file *file, struct file_candidate *candidate,
+                              char *why, size_t why_size)
+{
+    (void)compared, (void)file, (void)why, (void)why_size;
+    file_candidate_add_constant(candidate, 0, candidate->size, FILE_EXTENT_ALWAYS);
+    file_tag_set(&candidate->tag, accepted_kind, "1", 1);
+    return FILE_MATCHES;
+}
+
+/*
+ * Another file has taken the path of one that is mapped, and has its identity. The memory of the process is read,
+ * unless the file is an assembly, which is compared as a whole.
+ */
+START_TEST(a_replaced_library_does_not_stand_in)
+{
+    static const uint8_t first[4096] = "first", other[4096] = "other";
+    struct span span;
+    map_memory();
+    accepted_kind = _i ? FILE_TAG_PE : FILE_TAG_ELF;
+    policy.compare = accept;
+    const char *path = test_file("lib", first, sizeof first), *beside = test_file("new", other, sizeof other);
+    open_self();
+    map_here(path);
+    ck_assert_int_eq(rename(beside, path), 0);
+    const struct mapping *mapping = mapping_anew();
+    ck_assert(mapped_file_resolve(mapping->file));
+    ck_assert_int_eq(memcmp(mapping->file->content.bytes, "other", 5), 0);
+    ck_assert(target->ops->memory_at(target, (uintptr_t)memory, &span));
+    ck_assert_str_eq((const char *)span.bytes + ((uintptr_t)memory - span.begin), _i ? "other" : "first");
+}
+END_TEST
+
 static bool write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY);
@@ -1626,6 +1661,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, files_with_the_same_number, 0, NUMBER_WAYS);
     tcase_add_test(tc, a_file_that_was_read_is_not_open);
     tcase_add_loop_test(tc, a_file_that_is_open_keeps_its_record, 0, 2);
+    tcase_add_loop_test(tc, a_replaced_library_does_not_stand_in, 0, 2);
     tcase_add_loop_test(tc, files_with_code, 0, LIST_STATES);
     suite_add_tcase(s, tc);
     if (getenv("CDACQ_VALGRIND")) {
