@@ -269,15 +269,20 @@ bool thread_sampler_take(struct thread_sampler *sampler, struct sampled_thread *
     return true;
 }
 
-void thread_sampler_deinit(struct thread_sampler *sampler)
+void thread_sampler_let_go(struct thread_sampler *sampler)
 {
     uint64_t end = monotonic_ns() + LAST_SECONDS * NS_PER_SECOND;
-    for (size_t i = 0; i < sampler->threads.count; i++) {
-        struct sampled_thread *thread = sampler->threads.items[i];
-        while (thread->is_asked && !thread_sampler_take(sampler, thread, NULL, NULL) && monotonic_ns() < end)
+    for (size_t i = 0; i < sampler->threads.count; i++)
+        while (sampler->threads.items[i]->is_asked &&
+               !thread_sampler_take(sampler, sampler->threads.items[i], NULL, NULL) && monotonic_ns() < end)
             nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-        free_thread(sampler, thread);
-    }
+}
+
+void thread_sampler_deinit(struct thread_sampler *sampler)
+{
+    thread_sampler_let_go(sampler);
+    for (size_t i = 0; i < sampler->threads.count; i++)
+        free_thread(sampler, sampler->threads.items[i]);
     sampled_list_deinit(&sampler->threads);
     if (sampler->tasks >= 0)
         close(sampler->tasks);

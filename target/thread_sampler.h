@@ -64,6 +64,9 @@ enum thread_look {
 enum cdacq_status thread_sampler_init(struct thread_sampler *sampler, struct target *target, struct cdacq_error *err);
 
 /* Waits, at most 5 seconds, for threads that were asked to stop, and lets them go. */
+void thread_sampler_let_go(struct thread_sampler *sampler);
+
+/* The same, and frees the sampler. */
 void thread_sampler_deinit(struct thread_sampler *sampler);
 
 /* Begins a round: lists the threads if there may be others. IO: the process has ended. */

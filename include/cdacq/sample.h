@@ -48,6 +48,12 @@ CDACQ_API enum cdacq_status cdacq_sampler_create(struct cdacq_session *session, 
 CDACQ_API void cdacq_sampler_destroy(struct cdacq_sampler *sampler);
 
 /*
+ * Lets the threads go that a round has asked to stop and that have not stopped yet, as before the program is suspended.
+ * A thread that waits for a device without an end may not stop within 5 seconds. NULL is allowed.
+ */
+CDACQ_API void cdacq_sampler_let_go(struct cdacq_sampler *sampler);
+
+/*
  * Does one round: calls `visit` for each thread that can be stopped within `patience` nanoseconds; the others are
  * visited in a later round. A thread that waits for a processor stops when it gets one. At most 4,096 threads are
  * sampled. CDACQ_STOPPED: `visit` returned non-zero. CDACQ_DONE: the process has ended or executed another program.

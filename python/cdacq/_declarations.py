@@ -2003,6 +2003,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_get_memory_limit": (c_int, c_int, POINTER(MemoryLimit), POINTER(Error)),
     "cdacq_sampler_create": (c_int, c_void_p, c_uint, POINTER(c_void_p), POINTER(Error)),
     "cdacq_sampler_destroy": (None, c_void_p),
+    "cdacq_sampler_let_go": (None, c_void_p),
     "cdacq_sampler_visit": (c_int, c_void_p, c_uint64, Visitor, c_void_p, POINTER(Error)),
     "cdacq_session_create": (c_int, c_void_p, POINTER(c_void_p), POINTER(Error)),
     "cdacq_session_destroy": (None, c_void_p),

@@ -254,6 +254,12 @@ enum cdacq_status cdacq_sampler_create(struct cdacq_session *session, unsigned f
     return CDACQ_OK;
 }
 
+void cdacq_sampler_let_go(struct cdacq_sampler *sampler)
+{
+    if (sampler)
+        thread_sampler_let_go(&sampler->threads);
+}
+
 void cdacq_sampler_destroy(struct cdacq_sampler *sampler)
 {
     if (!sampler)

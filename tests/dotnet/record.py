@@ -14,6 +14,7 @@ Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then t
 import collections
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -117,6 +118,22 @@ def perf_share(program, work):
     return seventy / (seventy + thirty) if seventy + thirty >= LEAST else None
 
 
+def held_while_suspended(program):
+    """How often a thread was stopped or traced when the tool had been suspended (Ctrl+Z) at some moment."""
+    held = 0
+    for i in range(20):
+        with subprocess.Popen([TOOL, "record", "--rate", "1000", "--duration", "100", str(program.pid)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, preexec_fn=os.setpgrp) as tool:
+            time.sleep(0.3 + i / 100)
+            tool.send_signal(signal.SIGTSTP)
+            os.waitid(os.P_PID, tool.pid, os.WSTOPPED)
+            tasks = pathlib.Path(f"/proc/{program.pid}/task").glob("*/status")
+            held += any("\nTracerPid:\t0\n" not in task.read_text() for task in tasks) or bool(lab.states_of(program.pid) & {"T", "t"})
+            tool.send_signal(signal.SIGCONT)
+            tool.send_signal(signal.SIGINT)
+    return held
+
+
 def run(version, work, note):
     command = lab.program_command(work, "recorded", version)
     with Program(command, THREADS, 2) as program:
@@ -156,6 +173,7 @@ def run(version, work, note):
         tool.send_signal(signal.SIGINT)
         found = folded(tool.communicate(timeout=60)[0])
         note(f"{version}: an interrupt", samples_in(found, SEVENTY) and not lab.states_of(program.pid) & {"T", "t"})
+        note(f"{version}: a suspended tool holds no thread", not held_while_suspended(program))
         tool = subprocess.Popen([TOOL, "record", "--wall", "--duration", "100", str(program.pid)], stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL)
         time.sleep(2)

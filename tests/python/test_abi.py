@@ -19,7 +19,7 @@ PLAIN = re.sub(r"/\*.*?\*/", "", "\n".join(
 REPLACED: dict[str, str] = {
     f"cdacq_follower_{call}": "Target.refresh() and Session.methods() in a loop, compared with what is known"
     for call in ("create", "destroy", "visit_methods", "write_jitdump", "close_jitdump")}
-REPLACED |= {f"cdacq_sampler_{call}": "Target.stop() and Session.threads() in a loop" for call in ("create", "destroy", "visit")}
+REPLACED |= {f"cdacq_sampler_{call}": "Target.stop() and Session.threads() in a loop" for call in ("create", "destroy", "visit", "let_go")}
 REPLACED["cdacq_local_file_open"] = "nothing: its argument is valid during a visit, and the package lists all items"
 
 

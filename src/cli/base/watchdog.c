@@ -169,6 +169,14 @@ void watchdog_block_ends(sigset_t *ret_before)
     sigprocmask(SIG_BLOCK, &blocked, ret_before);
 }
 
+static void fill_stops(sigset_t *ret)
+{
+    sigemptyset(ret);
+    sigaddset(ret, SIGTSTP);
+    sigaddset(ret, SIGTTIN);
+    sigaddset(ret, SIGTTOU);
+}
+
 void watchdog_delay_stops(bool delay)
 {
     static bool delayed;
@@ -177,12 +185,16 @@ void watchdog_delay_stops(bool delay)
     if (delay == delayed)
         return;
     delayed = delay;
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGTSTP);
-    sigaddset(&stops, SIGTTIN);
-    sigaddset(&stops, SIGTTOU);
+    fill_stops(&stops);
     if (delay)
         sigprocmask(SIG_BLOCK, &stops, &before);
     else
         sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+bool watchdog_stop_waits(void)
+{
+    sigset_t pending, stops;
+    fill_stops(&stops);
+    return sigpending(&pending) == 0 && sigandset(&pending, &pending, &stops) == 0 && !sigisemptyset(&pending);
 }

@@ -37,4 +37,7 @@ void watchdog_block_ends(sigset_t *ret_before);
  */
 void watchdog_delay_stops(bool delay);
 
+/* Whether one of them waits. */
+bool watchdog_stop_waits(void);
+
 #endif

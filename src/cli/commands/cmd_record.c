@@ -17,6 +17,7 @@
 #include "src/cli/base/console.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/base/stack_writer.h"
+#include "src/cli/base/watchdog.h"
 #include "src/cli/commands/call_profile.h"
 #include "src/cli/commands/flame.h"
 #include "src/cli/commands/follow.h"
@@ -127,6 +128,16 @@ static void hurry(void)
     (void)prctl(PR_SET_TIMERSLACK, 1000UL);
 }
 
+/* Lets the tool be suspended. Threads that were asked to stop would wait with it. */
+static void suspend_if_asked(struct cdacq_sampler *sampler)
+{
+    if (!watchdog_stop_waits())
+        return;
+    cdacq_sampler_let_go(sampler);
+    watchdog_delay_stops(false);
+    watchdog_delay_stops(true);
+}
+
 /* Sleeps until a moment. False if an interrupt ended that. */
 static bool sleep_until(uint64_t moment)
 {
@@ -150,6 +161,7 @@ static uint64_t record(struct work *work, struct cdacq_sampler *sampler, enum cd
         next += period * (1 + (now > next ? (now - next) / period : 0)); /* rounds that were missed are left out */
         *ret_status = cdacq_sampler_visit(sampler, next - now, visit_sample, work, err);
         work->rounds++;
+        suspend_if_asked(sampler);
     } while (*ret_status == CDACQ_OK && next < end && sleep_until(next));
     return monotonic_ns() - began;
 }
@@ -241,8 +253,10 @@ static int record_process(const void *given, const struct opened_target *opened)
     progress_end_all();
     follow_begin();
     hurry();
+    watchdog_delay_stops(true);
     uint64_t time = record(&work, sampler, &status, &error);
     cdacq_sampler_destroy(sampler);
+    watchdog_delay_stops(false);
     tell_cost(&work, opened->target, time);
     if (status < 0)
         message("%s", error.message);
