@@ -2,6 +2,7 @@
 Cores with a forged field that something else in them contradicts. The answer must not be wrong without a mark. (A value
 that nothing contradicts is believed: docs/limits.md.)
 """
+import bisect
 import json
 import os
 import pathlib
@@ -14,7 +15,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
-from core_edit import Runtime  # noqa: E402
+from core_edit import Core, Runtime  # noqa: E402
 from emulation import time_bound  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL")
@@ -30,6 +31,24 @@ def ask(*arguments):
 
 def rows(*arguments):
     return [json.loads(line) for line in ask(*arguments)[1].splitlines()]
+
+
+def frame_descriptions(core, addresses):
+    """Where the call-frame information of each of these return addresses is: FDEs (LSB, .eh_frame)."""
+    for base, _, _ in core.segments:
+        if core.u32(base) != 0x464C457F:
+            continue
+        table, = struct.unpack("<Q", core.read(base + 32, 8))
+        headers = [core.read(base + table + 56 * i, 56) for i in range(struct.unpack("<H", core.read(base + 56, 2))[0])]
+        found = [struct.unpack_from("<Q", header, 16)[0] for header in headers if header and header[:4] == b"\x50\xe5\x74\x64"]
+        for index in (base + address for address in found if core.read(base + address, 12)):
+            places = (core.read(index + 12 + 8 * i, 8) for i in range(core.u32(index + 8)))  # those that the core has
+            rows = sorted(struct.unpack("<ii", place) for place in places if place)
+            for address in addresses:
+                i = bisect.bisect_right(rows, (address - 1 - index, 1 << 31)) - 1
+                at = index + rows[i][1] if i >= 0 else 0
+                if core.read(at, 16) and 0 <= address - 1 - index - rows[i][0] < core.u32(at + 12):
+                    yield at
 
 
 def traced_frames(runtime, methods):
@@ -87,6 +106,31 @@ class Contradictions(unittest.TestCase):
             self.assertFalse([line for line in added if f".{short}(" in line and " in " in line], after["text"])
             self.assertTrue(after["inferred"] or after["missing"] or after["text"] == before["text"], after["text"])
         return texts[0][1]["text"] != texts[1][1]["text"]
+
+    def test_call_frame_information(self):
+        """A stack that forged rules lead through other places is marked, but for the few that come upon another true
+        return address (docs/limits.md)."""
+        def stacks(path):
+            code, out, said = ask("stack", "--json", path)
+            found = {}
+            for frame in map(json.loads, out.splitlines()):
+                found.setdefault(frame["tid"], []).append((frame["ip"], frame["method"]))
+            return code == 1 or bool(said), found
+
+        path = FIXTURES / "crash-net10-x64" / "core"
+        core = Core(path)
+        marked, right = stacks(path)
+        self.assertFalse(marked)
+        counts = {True: 0, False: 0}
+        for at in sorted(set(frame_descriptions(core, {int(ip, 16) for frames in right.values() for ip, _ in frames}))):
+            rules = core.read(at + 20, core.u32(at) - 16)
+            for i in (i for i in range(1, len(rules) - 1) if rules[i] == 0x0E):  # DW_CFA_def_cfa_offset
+                for delta in (8, -8):
+                    marked, found = stacks(self.forge(core, (at + 20 + i + 1, bytes([rules[i + 1] + delta & 0x7F]))))
+                    if found != right:
+                        counts[marked] += 1
+        self.assertGreater(counts[True], 50, counts)
+        self.assertLessEqual(counts[False] * 20, counts[True], counts)
 
     def test_threads(self):
         """A list of threads that lacks some of those that the runtime counts is reported, and one in a cycle ends."""
