@@ -1,12 +1,15 @@
 #!/bin/bash
-# test_readme.sh [--brief] [SUITE...]: what README and CONTRIBUTING say of a fresh machine: scripts/first-light and
+# test_readme.sh [--brief | --keep DIR] [SUITE...]: what README and CONTRIBUTING say of a fresh machine: scripts/first-light and
 # scripts/test, and then scripts/package all, in roots with nothing but what debootstrap puts there, no .NET above all.
 # Takes the commit that is checked out. With --brief, only scripts/first-light is run, in this folder, which is mounted in
-# the root: what it builds stays. Needs root and a Debian mirror.
+# the root: what it builds stays. With --keep, the packages of each suite stay, in DIR/SUITE. Needs root and a Debian mirror.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-brief=0
-[[ ${1:-} != --brief ]] || { brief=1 && shift; }
+brief=0 keep=
+case ${1:-} in
+--brief) brief=1 && shift ;;
+--keep) keep=$(realpath -m "${2:?a folder}") && shift 2 ;;
+esac
 suites=("$@")
 ((${#suites[@]})) || suites=(bookworm)
 work=$(mktemp -d)
@@ -50,6 +53,7 @@ for suite in "${suites[@]}"; do
         exit 1
     fi
     ((brief)) || in_root "$source"/scripts/package all
+    [[ ! $keep ]] || { mkdir -p "$keep/$suite" && cp "$root$source"/build/packages/* "$keep/$suite/"; }
     rm -rf --one-file-system "$root"
 done
 echo "readme: ok (${suites[*]})"
