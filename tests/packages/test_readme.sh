@@ -1,8 +1,9 @@
 #!/bin/bash
-# test_readme.sh [--brief | --keep DIR] [SUITE...]: what README and CONTRIBUTING say of a fresh machine: scripts/first-light and
-# scripts/test, and then scripts/package all, in roots with nothing but what debootstrap puts there, no .NET above all.
-# Takes the commit that is checked out. With --brief, only scripts/first-light is run, in this folder, which is mounted in
-# the root: what it builds stays. With --keep, the packages of each suite stay, in DIR/SUITE. Needs root and a Debian mirror.
+# test_readme.sh [--brief | --keep DIR] [SUITE...]: what README and CONTRIBUTING say of a fresh machine:
+# scripts/first-light and scripts/test, and then scripts/package all, in roots with nothing but what debootstrap puts
+# there, no .NET above all. Takes the commit that is checked out. With --brief, only scripts/first-light is run, in this
+# folder, which is mounted in the root: what it builds stays. With --keep, the packages stay, in DIR/SUITE. Needs root and
+# a Debian mirror.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 brief=0 keep=
