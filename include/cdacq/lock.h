@@ -35,7 +35,7 @@ struct cdacq_lock {
     bool held;
     bool thin;         /* a monitor that is in the object's header: no thread has waited for it */
     uint32_t owner_id; /* the runtime's id of the thread that holds it; 0: none, or not known */
-    uint64_t owner;    /* address of its Thread; 0: none, not known, or the thread has ended */
+    uint64_t owner;    /* address of its Thread; 0: none, not known, or the runtime has deleted it */
     /*
      * The kernel's id of the owner; 0: none, or not known. A System.Threading.Lock of .NET 9 and 10 keeps the id of an
      * owner that has ended. In a graph, this is the id with which the thread was added; otherwise, it is the id in the

@@ -180,7 +180,7 @@ static void add_runtime_threads(struct cdacq_wait_graph *graph)
             .is_background = thread->state & CDACQ_THREAD_BACKGROUND,
         };
         int known = find_thread(&graph->by_address, thread->address);
-        if (known == NO_THREAD && thread->os_id) {
+        if (known == NO_THREAD && (thread->os_id || ended)) {
             known = (int)graph->threads.count;
             if (!ended)
                 first = without++ ? first : thread->os_id;

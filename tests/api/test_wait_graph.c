@@ -251,6 +251,30 @@ START_TEST(owners_that_have_ended)
 }
 END_TEST
 
+/* The Thread of an owner that has ended may remain: it has an id of the runtime and none of the kernel. */
+START_TEST(owner_whose_thread_remains)
+{
+    struct cdacq_lock lock = {.size = sizeof lock};
+    enter(0, 1, 1);
+    lock_heap_set(&heap, heap.threads[1], F_Thread_State, _i ? 0x800 : 0x400);
+    lock_heap_set(&heap, heap.threads[1], F_Thread_OSId, 0);
+    const struct cdacq_thread waiter = lock_heap_thread(&heap, 0);
+    cdacq_wait_graph_add_thread(graph, &waiter);
+    for (unsigned i = 2; i < LOCK_HEAP_THREADS; i++) {
+        const struct cdacq_thread other = lock_heap_thread(&heap, i);
+        cdacq_wait_graph_add_thread(graph, &other);
+    }
+    ck_assert_int_eq(cdacq_wait_graph_complete(graph, &error), CDACQ_OK);
+    ck_assert_int_eq(cdacq_wait_graph_visit_locks(graph, keep_lock, &lock, &error), CDACQ_OK);
+    ck_assert(lock.held);
+    ck_assert_int_eq(lock.owner_tid, 0);
+    ck_assert_uint_eq(lock.owner_id, _i ? 2 : 0); /* one that has not started holds nothing */
+    ck_assert_int_eq(wait_of(0)->blocker_tid, 0);
+    ck_assert_uint_eq(wait_of(0)->blocker_id, lock.owner_id);
+    ck_assert_str_eq(found_deadlocks(), "");
+}
+END_TEST
+
 /* Thread `thread` waits for a Lock, which has the id by which the runtime knows its owner. */
 static void enter_lock(unsigned thread, unsigned monitor, uint32_t owner)
 {
@@ -1708,6 +1732,7 @@ static Suite *suite(void)
     tcase_add_test(tc, no_deadlock);
     tcase_add_test(tc, locks);
     tcase_add_loop_test(tc, owners_that_have_ended, 0, 2);
+    tcase_add_loop_test(tc, owner_whose_thread_remains, 0, 2);
     tcase_add_test(tc, threads_of_another_namespace);
     tcase_add_loop_test(tc, thread_without_a_stack, 0, 2);
     tcase_add_loop_test(tc, reader_writer_states, 0, (int)ARRAY_SIZE(states));
