@@ -71,6 +71,13 @@ for suite in "${suites[@]}"; do
     tail -n 2 "$work/light" | grep -c '^0x[0-9a-f]* [A-Z].* \[\(jit\|r2r\)\]' | grep -qx 2
     head -n 2 "$work/light" | grep -c '^setup: installing\|^first-light: building' | grep -qx 2
     in_root "$source"/scripts/test --output-on-failure
+
+    # README's commands that install what was built. The root has no sudo.
+    install=$(sed -n '/^cmake --build --preset release/,/^sudo cmake --install/p' README.md)
+    [[ $install == *man_pages*ldconfig ]]
+    in_root sh -euc 'cd "$1"; sudo() { "$@"; }; eval "$2"' sh "$source" "$install"
+    in_root /usr/local/bin/cdacq ip2method "$source/tests/fixtures/net10-x64/core" 7f91e58aed0f | grep -qF Demo.Outer
+    in_root test -s /usr/local/share/man/man1/cdacq.1
     if in_root sh -c 'command -v dotnet'; then
         echo "FAILED: $suite has a dotnet" >&2
         exit 1
