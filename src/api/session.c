@@ -1,7 +1,7 @@
 /*
  * session.c: creates and destroys sessions.
  */
-#include "src/lookup/opened_session.h"
+#include "src/ending/ending.h"
 
 static uint64_t file_offset_of(const struct mapping *mapping, uint64_t address)
 {
@@ -70,7 +70,7 @@ static void destroy(struct cdacq_session *session)
 {
     if (!session)
         return;
-    session_forget_ending(session);
+    ending_forget(session);
     thrown_list_deinit(&session->thrown);
     resolver_deinit(&session->resolver);
     free(session);

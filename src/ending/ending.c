@@ -263,7 +263,7 @@ static bool has_type(struct ending *ending, uint64_t object, const char *type)
     struct cdacq_session *session = ending->session;
     struct text name = {0};
     reader_begin(&session->resolver.reader, FUEL_LOOKUP);
-    unsigned flaws = object ? session_exception_type(session, object, &name) : EXCEPTION_TEXT_MISSING;
+    unsigned flaws = object ? ending_exception_type(session, object, &name) : EXCEPTION_TEXT_MISSING;
     bool equal = !(flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED) && name.length == strlen(type) &&
                  memcmp(name.data, type, name.length) == 0;
     if (object && flaws & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED)
@@ -511,7 +511,7 @@ static enum cdacq_status find_ending(struct cdacq_session *session, struct endin
     return ret->end.tid ? CDACQ_OK : status;
 }
 
-void session_forget_ending(struct cdacq_session *session)
+void ending_forget(struct cdacq_session *session)
 {
     if (session->ending) {
         method_list_deinit(&session->ending->stack.methods);
@@ -526,14 +526,14 @@ enum cdacq_status ending_find(struct cdacq_session *session, struct ending **ret
     if (!session)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session");
     if (!session->ending || session->resolver.target->memory->kind != CDACQ_TARGET_CORE) {
-        session_forget_ending(session);
+        ending_forget(session);
         session->ending = malloc(sizeof *session->ending);
         if (!session->ending)
             return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
         *session->ending = (struct ending){.session = session, .end = {.size = sizeof session->ending->end}};
         enum cdacq_status status = find_ending(session, session->ending, err);
         if (status < 0) {
-            session_forget_ending(session);
+            ending_forget(session);
             return status;
         }
     }

@@ -56,6 +56,12 @@ struct ending {
  */
 enum cdacq_status ending_find(struct cdacq_session *session, struct ending **ret, struct cdacq_error *err);
 
+/* Drops what a session keeps of how the process ended. */
+void ending_forget(struct cdacq_session *session);
+
+/* Appends Type.ToString() of an exception, printable. Returns its flaws (enum exception_text_flaw). */
+unsigned ending_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret);
+
 /*
  * Whether there was no memory for the text of the OutOfMemoryException that nobody caught: forming it threw another
  * one, or there had been none for its stack trace. Exceptions that the runtime makes ahead of time have no stack trace.

@@ -2,8 +2,8 @@
 #include "contracts/objects/exception_text.h"
 #include "contracts/thread.h"
 #include "contracts/type_system/method_desc.h"
+#include "src/ending/ending.h"
 #include "src/ending/foreign_lines.h"
-#include "src/lookup/opened_session.h"
 #include "target/mapped_file.h"
 #include "util/sized.h"
 
@@ -49,7 +49,7 @@ static bool append_text(void *context, const char *bytes, size_t length)
     return !text->broken;
 }
 
-unsigned session_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret)
+unsigned ending_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret)
 {
     struct exception_output output = output_of(session);
     output.write = append_text;
@@ -73,7 +73,7 @@ enum cdacq_status cdacq_session_get_exception(struct cdacq_session *session, uin
                                      .hresult = exception.hresult,
                                      .frame_count = exception.frame_count,
                                      .thrown = exception.thrown};
-    unsigned flaws = session_exception_type(session, address, &type) & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED;
+    unsigned flaws = ending_exception_type(session, address, &type) & ~(unsigned)EXCEPTION_TEXT_UNCONFIRMED;
     if (!flaws && type.length)
         answer.type = resolver_intern(&session->resolver, type.data, type.length);
     text_deinit(&type);

@@ -74,10 +74,4 @@ static inline struct cdacq_session *session_next_other(const struct cdacq_sessio
  */
 const struct cdacq_session *session_ask_others(struct cdacq_session *session, struct cdacq_method *answer);
 
-/* Drops what is kept of how the process ended. */
-void session_forget_ending(struct cdacq_session *session);
-
-/* Appends Type.ToString() of an exception, printable. Returns its flaws (enum exception_text_flaw). */
-unsigned session_exception_type(struct cdacq_session *session, uint64_t address, struct text *ret);
-
 #endif
