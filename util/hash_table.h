@@ -49,6 +49,14 @@ static inline uint64_t hash_string(const char *key, uint64_t seed)
     return hash_u64(word, hash);
 }
 
+/* Goes on with a hash that begins as any number: however the bytes are divided among calls, the result is the same. */
+static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 static inline bool equal_strings(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;

@@ -55,7 +55,7 @@ static void hash_word(uint64_t hash[2], uint64_t word)
 }
 
 /* Hashes `size` bytes of the target. False if they are missing. */
-static bool hash_bytes(struct string_visit *work, uint64_t address, uint64_t size, uint64_t hash[2])
+static bool hash_characters(struct string_visit *work, uint64_t address, uint64_t size, uint64_t hash[2])
 {
     for (uint64_t done = 0; done < size;) {
         size_t part = (size_t)MIN(size - done, (uint64_t)PIECE), at = 0;
@@ -88,7 +88,7 @@ static int visit_object(const struct cdacq_heap_object *object, void *context)
     }
     string.hash[0] = hash_u64(string.length, work->seed);
     string.hash[1] = hash_u64(string.length, ~work->seed);
-    if (!hash_bytes(work, object->address + work->first_offset, 2 * (uint64_t)string.length, string.hash)) {
+    if (!hash_characters(work, object->address + work->first_offset, 2 * (uint64_t)string.length, string.hash)) {
         work->unread++;
         return 0;
     }

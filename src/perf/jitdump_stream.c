@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "formats/jitdump_problems.h"
+#include "util/hash_table.h"
 
 enum {
     RECORD_MAX = 64 * 1024 * 1024, /* bytes of a record that are read; a longer one is reported as cut */
@@ -274,8 +275,8 @@ enum cdacq_status jitdump_stream_hash(struct jitdump_stream *stream, const struc
     const uint8_t *bytes;
     size_t size = (size_t)MIN(record->total_size, (uint64_t)HASHED_MAX);
     enum cdacq_status status = jitdump_file_window(&stream->file, record->offset, size, &bytes, NULL);
-    for (size_t i = 0; status == CDACQ_OK && i < size; i++)
-        *hash = (*hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    if (status == CDACQ_OK)
+        *hash = hash_bytes(*hash, bytes, size);
     return status;
 }
 

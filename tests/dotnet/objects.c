@@ -27,8 +27,7 @@ static uint64_t exception_table;
 static bool put_hash(void *context, const char *utf8, size_t length)
 {
     uint64_t *hash = context;
-    for (size_t i = 0; i < length; i++)
-        *hash = (*hash ^ (uint8_t)utf8[i]) * UINT64_C(0x100000001b3);
+    *hash = hash_bytes(*hash, utf8, length);
     return true;
 }
 

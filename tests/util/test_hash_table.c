@@ -193,6 +193,17 @@ START_TEST(strings_are_keys)
 END_TEST
 
 /* A capacity whose size does not fit: the table stays as it was. */
+START_TEST(bytes_have_one_hash_however_they_come)
+{
+    uint64_t whole = hash_bytes(1, "abcdef", 6);
+    ck_assert_uint_eq(hash_bytes(hash_bytes(1, "ab", 2), "cdef", 4), whole);
+    ck_assert_uint_eq(hash_bytes(whole, NULL, 0), whole);
+    ck_assert_uint_ne(hash_bytes(1, "abcdfe", 6), whole);
+    ck_assert_uint_ne(hash_bytes(2, "abcdef", 6), whole);
+    ck_assert_uint_ne(hash_bytes(1, "abcdef", 7), whole);
+}
+END_TEST
+
 START_TEST(out_of_memory_changes_nothing)
 {
     ck_assert_ptr_nonnull(entries_insert(&entries, (struct entry){1, 2}, NULL));
@@ -211,11 +222,17 @@ END_TEST
 static Suite *hash_table_suite(void)
 {
     const TTest *const tests[] = {
-        an_empty_one_owns_nothing,  every_key_is_one_like_any_other,
-        a_key_is_there_once,        grows_and_finds_all_again,
-        lists_each_entry_once,      keys_that_collide_are_distinguished,
-        chosen_keys_do_not_collide, keys_are_what_their_functions_say,
-        strings_are_keys,           out_of_memory_changes_nothing,
+        an_empty_one_owns_nothing,
+        every_key_is_one_like_any_other,
+        a_key_is_there_once,
+        grows_and_finds_all_again,
+        lists_each_entry_once,
+        keys_that_collide_are_distinguished,
+        chosen_keys_do_not_collide,
+        keys_are_what_their_functions_say,
+        strings_are_keys,
+        bytes_have_one_hash_however_they_come,
+        out_of_memory_changes_nothing,
     };
     Suite *suite = suite_create("hash_table");
     TCase *tcase = tcase_create("hash_table");

@@ -228,8 +228,7 @@ static int hash_frame(const struct cdacq_exception_frame *frame, void *context)
 static int hash_piece(const char *bytes, size_t length, void *context)
 {
     struct key *key = context;
-    for (size_t i = 0; i < length; i++)
-        key->hash = (key->hash ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001b3);
+    key->hash = hash_bytes(key->hash, bytes, length);
     return 0;
 }
 
