@@ -58,13 +58,14 @@ bool work_take_raw_text(struct work *work, const char *bytes, size_t length)
 bool work_is_spent(const struct work *work, char *text, size_t size)
 {
     char bytes[32];
-    text_bytes(bytes, sizeof bytes, work->memory_max);
-    if (!work_left(work))
+    if (!work_left(work)) {
         snprintf(text, size, "stopped at the bound on work, %" PRIu64 " step%s: results are incomplete",
                  work->steps_max, work->steps_max == 1 ? "" : "s");
-    else if (atomic_load_explicit(&work->memory_refused, memory_order_relaxed))
+    } else if (atomic_load_explicit(&work->memory_refused, memory_order_relaxed)) {
+        text_bytes(bytes, sizeof bytes, work->memory_max);
         snprintf(text, size, "stopped at the bound on memory, %s: results are incomplete", bytes);
-    else
+    } else {
         return false;
+    }
     return true;
 }
