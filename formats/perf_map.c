@@ -20,12 +20,6 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-static int digit_value(char c)
-{
-    char lower = (char)(c | 0x20);
-    return c >= '0' && c <= '9' ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* A hexadecimal number up to a blank or the end. Returns its end; NULL if there is none. */
 static const char *take_number(const char *p, const char *end, uint64_t *ret)
 {
@@ -33,10 +27,10 @@ static const char *take_number(const char *p, const char *end, uint64_t *ret)
         p += 2;
     const char *first = p;
     uint64_t value = 0;
-    for (; p < end && digit_value(*p) >= 0; p++) {
+    for (; p < end && digit_value(*p) < 16; p++) {
         if (value >> 60)
             return NULL;
-        value = value << 4 | (uint64_t)digit_value(*p);
+        value = value << 4 | digit_value(*p);
     }
     if (p == first || (p < end && !is_blank(*p)))
         return NULL;

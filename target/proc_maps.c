@@ -113,10 +113,7 @@ static bool parse_number(char **text, unsigned base, char after, uint64_t *ret)
     uint64_t value = 0;
     const char *begin = *text;
     for (;; (*text)++) {
-        char c = **text;
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                                                : 16;
+        unsigned digit = digit_value(**text);
         if (digit >= base)
             break;
         value = value * base + digit;

@@ -40,6 +40,13 @@ static inline void cleanup_close_(int *fd)
         close(*fd);
 }
 
+/* The value of a digit of bases up to 16. Other characters: 16. */
+static inline unsigned digit_value(char c)
+{
+    unsigned letter = ((unsigned char)c | 0x20u) - 'a', digit = (unsigned char)c - '0';
+    return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
+}
+
 /* a + b, or UINT64_MAX if the sum does not fit. */
 static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 {

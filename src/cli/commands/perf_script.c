@@ -165,18 +165,13 @@ void perf_script_header(const char *text, const char *end, struct perf_script_he
 
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
-static int hex_digit(char c)
-{
-    return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* A word of 1 to 16 hexadecimal digits: returns its end, or NULL. */
 static const char *read_address(const char *word, const char *end, uint64_t *ret)
 {
     const char *p = word;
     *ret = 0;
-    for (; p < end && p - word <= ADDRESS_COLUMNS && hex_digit(*p) >= 0; p++)
-        *ret = *ret << 4 | (unsigned)hex_digit(*p);
+    for (; p < end && p - word <= ADDRESS_COLUMNS && digit_value(*p) < 16; p++)
+        *ret = *ret << 4 | digit_value(*p);
     return p > word && p - word <= ADDRESS_COLUMNS && (p == end || is_blank(*p)) ? p : NULL;
 }
 
@@ -240,7 +235,7 @@ static const char *file_of(const char *text, const char *end)
 static const char *before_offset(const char *text, const char *end)
 {
     const char *p = end;
-    while (p > text && hex_digit(p[-1]) >= 0)
+    while (p > text && digit_value(p[-1]) < 16)
         p--;
     return p < end && p - text >= 3 && p[-1] == 'x' && p[-2] == '0' && p[-3] == '+' ? p - 3 : end;
 }
