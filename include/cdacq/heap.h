@@ -304,13 +304,13 @@ struct cdacq_load_context {
 };
 
 /*
- * Calls `take` for each context that has assemblies. `take` must not use the session. CDACQ_STOPPED: `take` returned
+ * Calls `visit` for each context that has assemblies. `visit` must not use the session. CDACQ_STOPPED: `visit` returned
  * non-zero. Fails with ARGUMENT, NOMEM or FUEL; with FIELD if the runtime does not describe its assemblies; with
  * CORRUPT or MEMORY if their list cannot be read.
  */
 CDACQ_API enum cdacq_status cdacq_session_visit_load_contexts(struct cdacq_session *session,
-                                                              int (*take)(const struct cdacq_load_context *found,
-                                                                          void *context),
+                                                              int (*visit)(const struct cdacq_load_context *found,
+                                                                           void *context),
                                                               void *context, struct cdacq_error *err);
 
 CDACQ_END_DECLS

@@ -177,9 +177,9 @@ CDACQ_API enum cdacq_status cdacq_jitdump_next(struct cdacq_jitdump *jitdump, st
                                                struct cdacq_error *err);
 
 /*
- * Whether the file ends as it should after the last record that cdacq_jitdump_next has returned: CDACQ_DONE if it does.
- * FORMAT: a record is cut, or is about a function whose JIT_CODE_LOAD is missing. This is for a file that was followed
- * and no longer is; without CDACQ_JITDUMP_FOLLOW, cdacq_jitdump_next itself reports a bad end.
+ * CDACQ_OK if the file ends as it should after the last record that cdacq_jitdump_next has returned. FORMAT: a record
+ * is cut, or is about a function whose JIT_CODE_LOAD is missing. This is for a file that was followed and no longer is;
+ * without CDACQ_JITDUMP_FOLLOW, cdacq_jitdump_next itself reports a bad end.
  */
 CDACQ_API enum cdacq_status cdacq_jitdump_check_end(struct cdacq_jitdump *jitdump, struct cdacq_error *err);
 

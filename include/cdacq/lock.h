@@ -131,7 +131,7 @@ struct cdacq_wait {
     uint64_t object;     /* 0: not known */
     const char *type;    /* of the object; NULL: not known */
     bool has_timeout;    /* the next field is known */
-    int32_t timeout;     /* milliseconds that the program gave, or what is left of them; -1: the wait has no timeout */
+    int32_t timeout_ms;  /* what the program gave, or what is left of it; -1: the wait has no timeout */
     /*
      * The thread that has to go on first: it holds the lock, owns the Mutex (known since .NET 11), is to end, or runs
      * the task, the static constructor or the finalizers. If it has ended, only one of its ids is known: a monitor

@@ -190,7 +190,7 @@ struct cdacq_comparison {
     uint64_t line;      /* in a perf map, from 1; otherwise 0 */
     uint64_t timestamp; /* in a jitdump; otherwise 0 */
     uint64_t address, code_size;
-    const char *name; /* any bytes, not NUL-terminated */
+    const char *name; /* any bytes, NUL-terminated */
     size_t name_length;
     /* The method or stub at the address, or the method that the record describes; names as CDACQ_NAMES_IL. Or NULL. */
     const struct cdacq_method *method;

@@ -48,11 +48,11 @@ CDACQ_API enum cdacq_status cdacq_visit_process(int pid,
 /* The processor time of a thread of a process, .NET or not. The library sets `size`. */
 struct cdacq_thread_time {
     size_t size;
-    int tid;                 /* as the caller's pid namespace has it */
-    uint64_t processor_time; /* nanoseconds since it began, in the program and in the kernel */
-    uint64_t delay;          /* nanoseconds for which it was ready to run and no processor was free; 0: not known */
-    uint64_t runs;           /* how often it was given a processor; 0: not known */
-    bool ready;              /* at that moment, it ran, or was ready to run */
+    int tid;                    /* as the caller's pid namespace has it */
+    uint64_t processor_time_ns; /* since it began, in the program and in the kernel */
+    uint64_t delay_ns;          /* how long it was ready to run and no processor was free; 0: not known */
+    uint64_t runs;              /* how often it was given a processor; 0: not known */
+    bool ready;                 /* at that moment, it ran, or was ready to run */
 };
 
 /*
@@ -67,16 +67,16 @@ CDACQ_API enum cdacq_status cdacq_visit_thread_times(int pid,
                                                      void *context, struct cdacq_error *err);
 
 /*
- * The limit on the processor time of a process: the lowest that one of its control groups sets. Times are in
- * nanoseconds. The caller sets `size`.
+ * The limit on the processor time of a process: the lowest that one of its control groups sets. The
+ * caller sets `size`.
  */
 struct cdacq_processor_limit {
     size_t size;
-    uint64_t quota;             /* the group may use so much in each period; 0: there is no limit, or it is not known */
-    uint64_t period;            /* 0: likewise */
+    uint64_t quota_ns;          /* the group may use so much in each period; 0: there is no limit, or it is not known */
+    uint64_t period_ns;         /* 0: likewise */
     uint64_t periods;           /* in which the group wanted to run, since it was made */
     uint64_t throttled_periods; /* of these, those in which it had used its quota, and was held back */
-    uint64_t throttled_time;    /* for which it was held back, the sum of all processors */
+    uint64_t throttled_time_ns; /* how long it was held back, the sum of all processors */
 };
 
 /*

@@ -54,13 +54,13 @@ CDACQ_API void cdacq_sampler_destroy(struct cdacq_sampler *sampler);
 CDACQ_API void cdacq_sampler_let_go(struct cdacq_sampler *sampler);
 
 /*
- * Does one round: calls `visit` for each thread that can be stopped within `patience` nanoseconds; the others are
+ * Does one round: calls `visit` for each thread that can be stopped within `patience_ns`; the others are
  * visited in a later round. A thread that waits for a processor stops when it gets one. At most 4,096 threads are
  * sampled. CDACQ_STOPPED: `visit` returned non-zero. CDACQ_DONE: the process has ended or executed another program.
  * Fails with IO where a thread must not be traced, or NOMEM. cdacq_target_get_stops tells for how long threads were
  * stopped, one by one. Source: ptrace(2); proc(5).
  */
-CDACQ_API enum cdacq_status cdacq_sampler_visit(struct cdacq_sampler *sampler, uint64_t patience,
+CDACQ_API enum cdacq_status cdacq_sampler_visit(struct cdacq_sampler *sampler, uint64_t patience_ns,
                                                 int (*visit)(const struct cdacq_sample *sample, void *context),
                                                 void *context, struct cdacq_error *err);
 

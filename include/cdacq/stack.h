@@ -207,9 +207,9 @@ struct cdacq_frame {
     uint64_t frame;                          /* address of an explicit Frame; else 0 */
     const char *frame_name;                  /* of an explicit Frame: "InlinedCallFrame"; NULL: its kind is not known */
     const struct cdacq_registers *registers; /* those that are known; NULL for an explicit Frame */
-    bool after_gap; /* frames may be missing before it: the walk found no caller there, and went on with a Frame */
-    bool files_unverified; /* of native code: its symbol, or how it was found, rests on a file that nothing confirms */
-    uint64_t object;       /* of an async method: a Continuation, or the box of a state machine; else 0 */
+    bool after_gap;      /* frames may be missing before it: the walk found no caller there, and went on with a Frame */
+    bool files_verified; /* false: its native symbol, or how it was found, rests on a file that nothing confirms */
+    uint64_t object;     /* of an async method: a Continuation, or the box of a state machine; else 0 */
 };
 
 enum cdacq_frames_flags {

@@ -20,7 +20,7 @@ struct cdacq_stress_log {
     uint64_t max_size_per_thread, max_size_total; /* bytes */
     uint64_t chunk_count;                         /* pieces of memory in use */
     uint64_t ticks_per_second;                    /* of the clock in messages */
-    int64_t start_time;                           /* nanoseconds since 1970-01-01 UTC; 0: not published (.NET 10) */
+    int64_t start_time_ns;                        /* since 1970-01-01 UTC; 0: not published (.NET 10) */
 };
 
 /*
@@ -52,10 +52,10 @@ struct cdacq_stress_message {
     uint64_t address; /* of the message, or of what cannot be read */
     uint64_t tid;     /* the kernel's id of the thread that wrote it, which may have ended; 0: not known */
     /*
-     * Nanoseconds from the start of the log. The runtime keeps 51 bits of its clock, which counts nanoseconds on Linux:
+     * From the start of the log. The runtime keeps 51 bits of its clock, which counts nanoseconds on Linux:
      * of a process that runs for more than 26 days, multiples of 2^51 ns are missing.
      */
-    uint64_t time;
+    uint64_t time_ns;
     uint32_t facilities; /* bits */
     uint32_t argument_count;
     const uint64_t *arguments;

@@ -373,11 +373,11 @@ CDACQ_API enum cdacq_status cdacq_target_stop(struct cdacq_target *target, struc
  */
 CDACQ_API void cdacq_target_resume(struct cdacq_target *target);
 
-/* The stops that have ended: their number, and their durations in nanoseconds. */
+/* The stops that have ended: their number and durations. */
 struct cdacq_stops {
     size_t size; /* sizeof(struct cdacq_stops) of the caller */
     uint64_t count;
-    uint64_t total, longest; /* nanoseconds */
+    uint64_t total_ns, longest_ns;
 };
 
 /*
@@ -409,7 +409,7 @@ struct cdacq_process_info {
     bool is_stopped; /* a signal such as SIGSTOP has stopped it, or had before this target did */
     bool is_frozen;  /* the freezer of its control group holds it, as `docker pause` makes it */
     /* Of a core: */
-    int64_t time;    /* seconds since 1970 when its file was last written to */
+    int64_t time_s;  /* since 1970, when its file was last written to */
     int signal;      /* that ended the process */
     int signal_code; /* si_code: above 0, the kernel sent the signal */
     bool has_signal_address;

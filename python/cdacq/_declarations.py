@@ -1066,7 +1066,7 @@ class Wait(Structure):
         ("object", c_uint64),
         ("type", c_char_p),
         ("has_timeout", c_bool),
-        ("timeout", c_int32),
+        ("timeout_ms", c_int32),
         ("blocker_tid", c_int),
         ("blocker_id", c_uint32),
         ("blocker_name", c_char_p),
@@ -1261,8 +1261,8 @@ class ThreadTime(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("tid", c_int),
-        ("processor_time", c_uint64),
-        ("delay", c_uint64),
+        ("processor_time_ns", c_uint64),
+        ("delay_ns", c_uint64),
         ("runs", c_uint64),
         ("ready", c_bool),
     ]
@@ -1271,11 +1271,11 @@ class ThreadTime(Structure):
 class ProcessorLimit(Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("quota", c_uint64),
-        ("period", c_uint64),
+        ("quota_ns", c_uint64),
+        ("period_ns", c_uint64),
         ("periods", c_uint64),
         ("throttled_periods", c_uint64),
-        ("throttled_time", c_uint64),
+        ("throttled_time_ns", c_uint64),
     ]
 
 
@@ -1415,7 +1415,7 @@ class Frame(Structure):
         ("frame_name", c_char_p),
         ("registers", POINTER(Registers)),
         ("after_gap", c_bool),
-        ("files_unverified", c_bool),
+        ("files_verified", c_bool),
         ("object", c_uint64),
     ]
 
@@ -1431,7 +1431,7 @@ class StressLog(Structure):
         ("max_size_total", c_uint64),
         ("chunk_count", c_uint64),
         ("ticks_per_second", c_uint64),
-        ("start_time", c_int64),
+        ("start_time_ns", c_int64),
     ]
 
 
@@ -1440,7 +1440,7 @@ class StressMessage(Structure):
         ("size", c_size_t),
         ("address", c_uint64),
         ("tid", c_uint64),
-        ("time", c_uint64),
+        ("time_ns", c_uint64),
         ("facilities", c_uint32),
         ("argument_count", c_uint32),
         ("arguments", POINTER(c_uint64)),
@@ -1572,8 +1572,8 @@ class Stops(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("count", c_uint64),
-        ("total", c_uint64),
-        ("longest", c_uint64),
+        ("total_ns", c_uint64),
+        ("longest_ns", c_uint64),
     ]
 
 
@@ -1587,7 +1587,7 @@ class ProcessInfo(Structure):
         ("arguments_cut", c_bool),
         ("is_stopped", c_bool),
         ("is_frozen", c_bool),
-        ("time", c_int64),
+        ("time_s", c_int64),
         ("signal", c_int),
         ("signal_code", c_int),
         ("has_signal_address", c_bool),

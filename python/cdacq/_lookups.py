@@ -56,7 +56,7 @@ def _wait(address: int) -> records.Wait:
     return records.Wait(
         _decode.member(_abi.WaitKind, item.kind), _decode.member(_abi.WaitSource, item.by), item.tid, item.thread,
         item.managed_id, _decode.text(item.name), item.object, _decode.text(item.type),
-        item.timeout if item.has_timeout else None, item.blocker_tid, item.blocker_id,
+        item.timeout_ms if item.has_timeout else None, item.blocker_tid, item.blocker_id,
         _decode.text(item.blocker_name), tasks,
         {_abi.WaitEndless.YES: True, _abi.WaitEndless.NO: False}.get(item.endless), item.readers,
         bool(item.has_pending_continuation), bool(item.is_cycle), item.process)
@@ -65,7 +65,7 @@ def _wait(address: int) -> records.Wait:
 def _stress_message(address: int) -> records.StressMessage:
     item = _decode.copy(address, _abi.StressMessage)
     return records.StressMessage(
-        item.address, item.tid, item.time, item.facilities, tuple(item.arguments[:item.argument_count]),
+        item.address, item.tid, item.time_ns, item.facilities, tuple(item.arguments[:item.argument_count]),
         _decode.text(item.format), _decode.text(item.text), _abi.StressFlaw(item.flaws), _decode.text(item.problem))
 
 
@@ -228,7 +228,7 @@ class Frame:
     """One call on a stack: `struct cdacq_frame`. `registers` maps DWARF numbers to the values that are known."""
 
     __slots__ = ("index", "kind", "by", "funclet", "is_call", "pc", "sp", "cfa", "method", "symbol", "symbol_offset",
-                 "module", "module_offset", "frame", "frame_name", "registers", "after_gap", "files_unverified",
+                 "module", "module_offset", "frame", "frame_name", "registers", "after_gap", "files_verified",
                  "object", "variables")
     index: int
     kind: FrameKind
@@ -250,8 +250,8 @@ class Frame:
     registers: dict[int, int]
     after_gap: bool
     """Frames may be missing before it: the caller of code could not be found, and a Frame led here."""
-    files_unverified: bool
-    """Of native code: its symbol, or how it was found, rests on a file that nothing confirms."""
+    files_verified: bool
+    """False: its native symbol, or how it was found, rests on a file that nothing confirms."""
     object: int
     """Of an async method that waits: the object that holds its state; else 0."""
     variables: list[records.Variable] | None

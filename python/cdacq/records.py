@@ -71,7 +71,8 @@ class ProcessInfo(NamedTuple):
     """A running process: a signal such as SIGSTOP had stopped it, when it was first asked about."""
     is_frozen: bool
     """A running process: the freezer of its control group holds it, as `docker pause` makes it."""
-    time: int
+    time_s: int
+    """A core: when its file was last written to, since 1970."""
     signal: int
     signal_code: int
     has_signal_address: bool
@@ -83,10 +84,10 @@ class ProcessInfo(NamedTuple):
 
 
 class Stops(NamedTuple):
-    """How often and for how long a process was stopped, in nanoseconds: `struct cdacq_stops`."""
+    """How often and for how long a process was stopped: `struct cdacq_stops`."""
     count: int
-    total: int
-    longest: int
+    total_ns: int
+    longest_ns: int
 
 
 class Process(NamedTuple):
@@ -106,10 +107,10 @@ class Process(NamedTuple):
 class ThreadTime(NamedTuple):
     """A thread of a process: `struct cdacq_thread_time`."""
     tid: int
-    processor_time: int
-    """Nanoseconds since it began, in the program and in the kernel."""
-    delay: int
-    """Nanoseconds for which it was ready to run and no processor was free; 0: not known."""
+    processor_time_ns: int
+    """Since it began, in the program and in the kernel."""
+    delay_ns: int
+    """How long it was ready to run and no processor was free; 0: not known."""
     runs: int
     """How often it was given a processor; 0: not known."""
     ready: bool
@@ -117,16 +118,16 @@ class ThreadTime(NamedTuple):
 
 
 class ProcessorLimit(NamedTuple):
-    """The limit on the processor time of a process: `struct cdacq_processor_limit`. Times are in nanoseconds."""
-    quota: int
+    """The limit on the processor time of a process: `struct cdacq_processor_limit`."""
+    quota_ns: int
     """What its control group may use in each period; 0: there is no limit, or it is not known."""
-    period: int
+    period_ns: int
     periods: int
     """In which the group wanted to run, since it was made."""
     throttled_periods: int
     """Of these, those in which it had used its quota, and was held back."""
-    throttled_time: int
-    """For which it was held back, the sum of all processors."""
+    throttled_time_ns: int
+    """How long it was held back, the sum of all processors."""
 
 
 class MemoryLimit(NamedTuple):
@@ -380,16 +381,16 @@ class StressLog(NamedTuple):
     max_size_total: int
     chunk_count: int
     ticks_per_second: int
-    start_time: int
-    """Nanoseconds since 1970; 0: not published."""
+    start_time_ns: int
+    """Since 1970; 0: not published."""
 
 
 class StressMessage(NamedTuple):
     """A message of the stress log, or what cannot be read of it: `struct cdacq_stress_message`."""
     address: int
     tid: int
-    time: int
-    """Nanoseconds since the start of the log."""
+    time_ns: int
+    """Since the start of the log."""
     facilities: int
     """Bits; `cdacq.stress_facilities` has their names."""
     arguments: tuple[int, ...]
@@ -734,8 +735,8 @@ class Wait(NamedTuple):
     name: str | None
     object: int
     type: str | None
-    timeout: int | None
-    """Of the whole wait, in milliseconds; -1: without end; None: not known."""
+    timeout_ms: int | None
+    """Of the whole wait; -1: without end; None: not known."""
     blocker_tid: int
     """The thread that has to go on first; 0: none, or not known."""
     blocker_id: int

@@ -67,23 +67,23 @@ static bool is_unloading(struct resolver *resolver, uint64_t context)
 }
 
 enum cdacq_status cdacq_session_visit_load_contexts(struct cdacq_session *session,
-                                                    int (*take)(const struct cdacq_load_context *found, void *context),
+                                                    int (*visit)(const struct cdacq_load_context *found, void *context),
                                                     void *context, struct cdacq_error *err)
 {
-    if (!session || !take)
+    if (!session || !visit)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no callback is given" : "no session");
     struct resolver *resolver = &session->resolver;
-    struct visit visit = {.reader = &resolver->reader};
+    struct visit work = {.reader = &resolver->reader};
     resolver_begin(resolver);
     reader_begin(&resolver->reader, FUEL_HEAP);
-    bool is_listed = assemblies_visit(&resolver->reader, add_module, &visit), stopped = false;
+    bool is_listed = assemblies_visit(&resolver->reader, add_module, &work), stopped = false;
     enum cdacq_status status = reader_status(&resolver->reader, err);
-    if (status >= 0 && visit.out_of_memory)
+    if (status >= 0 && work.out_of_memory)
         status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     if (status >= 0 && !is_listed)
         status = error_set(err, CDACQ_ERR_FIELD, 0, "the runtime does not describe its list of assemblies");
-    for (size_t i = 0; status >= 0 && i < visit.known.count && !stopped; i++) {
-        const struct known *known = &visit.known.items[i];
+    for (size_t i = 0; status >= 0 && i < work.known.count && !stopped; i++) {
+        const struct known *known = &work.known.items[i];
         struct cdacq_load_context found = {.size = sizeof found,
                                            .address = known->context.context,
                                            .allocator = known->context.allocator,
@@ -91,8 +91,8 @@ enum cdacq_status cdacq_session_visit_load_contexts(struct cdacq_session *sessio
                                            .is_unloading = is_unloading(resolver, known->context.context),
                                            .assembly_count = known->assemblies};
         status = reader_status(&resolver->reader, err);
-        stopped = status >= 0 && take(&found, context) != 0;
+        stopped = status >= 0 && visit(&found, context) != 0;
     }
-    known_contexts_deinit(&visit.known);
+    known_contexts_deinit(&work.known);
     return status < 0 ? status : stopped ? CDACQ_STOPPED : CDACQ_OK;
 }

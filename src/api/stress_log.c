@@ -344,7 +344,7 @@ static bool show(struct visit *v, const struct cdacq_stress_message *message)
 static bool show_problem(struct visit *v, uint64_t tid, uint64_t time, uint64_t address, const char *problem)
 {
     const struct cdacq_stress_message message = {
-        .size = sizeof message, .address = address, .tid = tid, .time = time, .problem = problem};
+        .size = sizeof message, .address = address, .tid = tid, .time_ns = time, .problem = problem};
     return show(v, &message);
 }
 
@@ -370,7 +370,7 @@ static bool show_message(struct visit *v, const struct stress_source *source)
     struct cdacq_stress_message shown = {.size = sizeof shown,
                                          .address = message->address,
                                          .tid = source->cursor.thread.id,
-                                         .time = nanoseconds(v, message->time),
+                                         .time_ns = nanoseconds(v, message->time),
                                          .facilities = message->facility};
     if (!read_arguments(v, message, arguments, &error)) {
         shown.problem = error.message;
@@ -521,7 +521,7 @@ enum cdacq_status cdacq_session_get_stress_log(struct cdacq_session *session, st
                                         .max_size_total = log.max_size_total,
                                         .chunk_count = log.chunk_count,
                                         .ticks_per_second = log.tick_frequency,
-                                        .start_time = unix_time(log.start_time)};
+                                        .start_time_ns = unix_time(log.start_time)};
     sized_copy(ret, log.is_on ? &on : &off, sizeof on);
     return CDACQ_OK;
 }

@@ -81,7 +81,7 @@ enum cdacq_status cdacq_target_get_stops(const struct cdacq_target *target, stru
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no target");
     const struct target_stops *stops = &target->memory->stops;
     struct cdacq_stops found = {
-        .size = sizeof found, .count = stops->count, .total = stops->total, .longest = stops->longest};
+        .size = sizeof found, .count = stops->count, .total_ns = stops->total, .longest_ns = stops->longest};
     sized_copy(ret, &found, sizeof found);
     return CDACQ_OK;
 }

@@ -171,7 +171,7 @@ enum cdacq_status cdacq_target_get_process_info(struct cdacq_target *target, str
         .signal_address = signal->address,
         .sender_pid = signal->pid,
         .sender_uid = signal->uid,
-        .time = process->time,
+        .time_s = process->time,
         .is_stopped = process->is_stopped,
         .abort_message = or_null(process->abort_message),
         .is_frozen = process->is_frozen,

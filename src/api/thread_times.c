@@ -47,7 +47,7 @@ static bool read_ticks(int task, const char *tid, struct cdacq_thread_time *ret)
         at = strchr(at + 1, ' ');
     if (!at || sscanf(at, "%llu %llu", &user, &kernel) != 2)
         return false;
-    ret->processor_time = (uint64_t)(user + kernel) * (NS_PER_SECOND / (uint64_t)ticks);
+    ret->processor_time_ns = (uint64_t)(user + kernel) * (NS_PER_SECOND / (uint64_t)ticks);
     ret->ready = ready;
     return true;
 }
@@ -63,8 +63,8 @@ static bool read_times(int task, const char *tid, struct cdacq_thread_time *ret)
     bool has_state = read_ticks(task, tid, ret);
     if (read_thread_file(task, tid, "schedstat", text, sizeof text) &&
         sscanf(text, "%llu %llu %llu", &time, &delay, &runs) == 3 && time) {
-        ret->processor_time = time;
-        ret->delay = delay;
+        ret->processor_time_ns = time;
+        ret->delay_ns = delay;
         ret->runs = runs;
         return true;
     }
@@ -116,11 +116,11 @@ enum cdacq_status cdacq_get_processor_limit(int pid, struct cdacq_processor_limi
     if (status < 0)
         return status;
     if (cpu_limit_read(pid, &limit)) {
-        found.quota = limit.quota;
-        found.period = limit.period;
+        found.quota_ns = limit.quota;
+        found.period_ns = limit.period;
         found.periods = limit.periods;
         found.throttled_periods = limit.throttled_periods;
-        found.throttled_time = limit.throttled_time;
+        found.throttled_time_ns = limit.throttled_time;
     }
     sized_copy(ret, &found, sizeof found);
     return CDACQ_OK;

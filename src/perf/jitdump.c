@@ -38,8 +38,10 @@ static enum cdacq_status read_next(struct jitdump_stream *stream, struct cdacq_j
                                    struct cdacq_error *err)
 {
     enum cdacq_status status = jitdump_stream_next(stream, ret, err);
-    if (status == CDACQ_DONE && !(stream->flags & CDACQ_JITDUMP_FOLLOW))
-        return jitdump_stream_check_end(stream, err);
+    if (status == CDACQ_DONE && !(stream->flags & CDACQ_JITDUMP_FOLLOW)) {
+        status = jitdump_stream_check_end(stream, err);
+        return status == CDACQ_OK ? CDACQ_DONE : status;
+    }
     for (int i = 0; i < CHECKS && status == CDACQ_DONE; i++) {
         status = jitdump_follow(stream, err);
         if (status != CDACQ_OK)

@@ -313,10 +313,8 @@ enum cdacq_status jitdump_stream_check_end(const struct jitdump_stream *stream, 
 {
     if (!stream->has_header)
         return error_set(err, CDACQ_ERR_FORMAT, 0, "not a jitdump: the file ends within its header");
-    if (stream->offset == stream->file.size) {
-        enum cdacq_status status = jitdump_pending_check_end(&stream->pending, err);
-        return status == CDACQ_OK ? CDACQ_DONE : status;
-    }
+    if (stream->offset == stream->file.size)
+        return jitdump_pending_check_end(&stream->pending, err);
     return error_set(err, CDACQ_ERR_FORMAT, stream->offset,
                      "the last record, at offset %" PRIu64 ", is cut: the file ends within it", stream->offset);
 }

@@ -48,7 +48,7 @@ void jitdump_stream_restart(struct jitdump_stream *stream, const char *why);
 enum cdacq_status jitdump_stream_next(struct jitdump_stream *stream, struct cdacq_jitdump_record *ret,
                                       struct cdacq_error *err);
 
-/* After the last complete record: CDACQ_DONE. FORMAT: more bytes follow, or a record before it has no JIT_CODE_LOAD. */
+/* Whether the last complete record ends the file. FORMAT: more bytes follow, or a record lacks its JIT_CODE_LOAD. */
 enum cdacq_status jitdump_stream_check_end(const struct jitdump_stream *stream, struct cdacq_error *err);
 
 /* Reads the prefix of the record at `offset`. CDACQ_DONE: the prefix is not complete. */

@@ -175,9 +175,9 @@ static enum cdacq_status fill(struct record_file *file, struct cdacq_error *err)
         memmove(lines->items, lines->items + file->next, left);
     lines->count = left;
     file->next = 0;
-    if (left == lines->capacity && !lines_reserve(lines, left + BLOCK))
+    if (left + 1 >= lines->capacity && !lines_reserve(lines, left + BLOCK)) /* one byte is for a NUL */
         return error_set(err, CDACQ_ERR_NOMEM, 0, "perf map: out of memory");
-    size_t size = (size_t)MIN((uint64_t)(lines->capacity - left), file->size - file->read);
+    size_t size = (size_t)MIN((uint64_t)(lines->capacity - left - 1), file->size - file->read);
     size_t n = file_read_at(file->fd, file->read, lines->items + left, size);
     if (!n && errno)
         return io_error(file, err, strerror(errno));
@@ -191,7 +191,7 @@ static void take_line(struct record_file *file, size_t length, bool whole, struc
     struct perf_map map;
     struct perf_map_symbol symbol = {0};
     const char *problem = NULL;
-    const char *text = file->lines.items + file->next;
+    char *text = file->lines.items + file->next;
     *ret = (struct file_record){.offset = file->read - (file->lines.count - file->next),
                                 .line = file->line,
                                 .text = text,
@@ -210,6 +210,8 @@ static void take_line(struct record_file *file, size_t length, bool whole, struc
     ret->size = symbol.size;
     ret->name = symbol.name;
     ret->name_length = symbol.name_length;
+    if (symbol.name)
+        text[symbol.name - text + (ptrdiff_t)symbol.name_length] = '\0'; /* its end, or the byte after the last line */
 }
 
 /* The next line that is not empty. */

@@ -47,9 +47,9 @@ struct file_record {
     uint64_t line;   /* in a perf map; otherwise 0 */
     uint64_t timestamp;
     uint64_t address, size;
-    const char *name; /* any bytes, not NUL-terminated */
+    const char *name; /* any bytes, NUL-terminated */
     size_t name_length;
-    const char *text; /* of a line, without its end and carriage returns there; likewise */
+    const char *text; /* of a line, without its end and carriage returns there; not NUL-terminated */
     size_t text_length;
     const void *code;      /* `size` bytes; NULL if the file lacks them */
     const char *problem;   /* what is wrong with it; fields other than offset and line may then be 0; or NULL */

@@ -190,14 +190,14 @@ static enum cdacq_status look_at(struct cdacq_sampler *sampler, struct sampled_t
     return status;
 }
 
-enum cdacq_status cdacq_sampler_visit(struct cdacq_sampler *sampler, uint64_t patience,
+enum cdacq_status cdacq_sampler_visit(struct cdacq_sampler *sampler, uint64_t patience_ns,
                                       int (*visit)(const struct cdacq_sample *sample, void *context), void *context,
                                       struct cdacq_error *err)
 {
     if (!sampler || !visit)
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no sampler, or no function to call");
     struct cdacq_session *session = sampler->session;
-    uint64_t now = monotonic_ns(), end = add_saturated(now, patience);
+    uint64_t now = monotonic_ns(), end = add_saturated(now, patience_ns);
     if (target_gone(session->resolver.target->memory))
         return CDACQ_DONE;
     if (now - sampler->anew >= ANEW_NS)

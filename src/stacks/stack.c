@@ -412,7 +412,7 @@ static void name_native(struct cdacq_session *session, struct cdacq_frame *frame
     frame->symbol_offset = symbol.name ? symbol.offset + frame->is_call : 0;
     frame->module = symbol.module;
     frame->module_offset = symbol.module_offset + frame->is_call;
-    frame->files_unverified |= symbol.name && symbol.unverified;
+    frame->files_verified &= !symbol.name || !symbol.unverified;
 }
 
 /* The method or stub that a frame is in. A return address may be the first byte after a method. */
@@ -455,6 +455,7 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
         .frame = frame->frame,
         .frame_name = frame->frame_kind ? frame->frame_kind->name : NULL,
         .after_gap = frame->after_gap,
+        .files_verified = true,
     };
     if (frame->kind == CDACQ_FRAME_EXPLICIT)
         return;
@@ -473,7 +474,7 @@ static void show_frame(struct cdacq_session *session, const struct stack_walk *w
         ret->method.error = ret->error;
     }
     if (ret->method.answer == CDACQ_ANSWER_NONE || ret->method.answer == CDACQ_ANSWER_ERROR) {
-        ret->frame.files_unverified = frame->unverified;
+        ret->frame.files_verified = !frame->unverified;
         name_native(session, &ret->frame);
     }
 }

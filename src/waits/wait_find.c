@@ -181,7 +181,7 @@ static bool wait_by_monitor(struct cdacq_wait_graph *graph, const struct blocked
     const struct wait_candidate monitor = {.object = blocked->object, .by = CDACQ_WAIT_BY_STATE};
     struct wait_candidate semaphore = candidate_of(&graph->current, WAIT_ROLE_SEMAPHORE);
     wait->has_timeout = true;
-    wait->timeout = (int32_t)blocked->blocking.timeout;
+    wait->timeout_ms = (int32_t)blocked->blocking.timeout;
     if (blocked->blocking.kind == THREAD_BLOCKED_ENTERING) {
         set_object(wait, CDACQ_WAIT_ENTER, &monitor, false);
         return true;
@@ -276,11 +276,11 @@ static enum graph_answer can_be_cancelled(const struct current_thread *current, 
 /* Finds out whether the wait ends by itself: by a timeout or a CancellationToken. */
 static void find_end(const struct current_thread *current, struct cdacq_wait *wait)
 {
-    enum graph_answer timed = wait->has_timeout ? wait->timeout >= 0 ? GRAPH_YES : GRAPH_NO : current->timed;
+    enum graph_answer timed = wait->has_timeout ? wait->timeout_ms >= 0 ? GRAPH_YES : GRAPH_NO : current->timed;
     enum graph_answer cancelled = can_be_cancelled(current, wait);
     if (!wait->has_timeout && timed == GRAPH_NO) {
         wait->has_timeout = true;
-        wait->timeout = -1;
+        wait->timeout_ms = -1;
     }
     wait->endless = timed == GRAPH_YES || cancelled == GRAPH_YES ? CDACQ_ENDLESS_NO
                     : timed == GRAPH_NO && cancelled == GRAPH_NO ? CDACQ_ENDLESS_YES
@@ -308,7 +308,7 @@ static bool wait_for_foreground(struct cdacq_wait *wait)
     wait->kind = CDACQ_WAIT_FOREGROUND;
     wait->by = CDACQ_WAIT_BY_STATE;
     wait->has_timeout = true;
-    wait->timeout = -1;
+    wait->timeout_ms = -1;
     return true;
 }
 
@@ -331,7 +331,7 @@ bool graph_current_wait(struct cdacq_wait_graph *graph, struct graph_wait *ret)
     if (found.wait.kind == CDACQ_WAIT_ENTER || found.wait.kind == CDACQ_WAIT_PULSE)
         graph_note_found_lock(graph, found.wait.object); /* which may be a monitor */
     find_end(&graph->current, &found.wait);
-    bool has_timeout = found.wait.has_timeout && found.wait.timeout >= 0;
+    bool has_timeout = found.wait.has_timeout && found.wait.timeout_ms >= 0;
     if (has_timeout && graph->current.framework_waits) /* the framework's method may wait again after it */
         found.wait.has_timeout = false;
     if (waits)

@@ -196,7 +196,7 @@ static enum graph_answer timed_of(const struct cdacq_frame *frame)
         {"pthread_cond_clockwait", GRAPH_YES},
     };
     static const char *const files[] = {"libc.so.6", "libc-2.", "libpthread.so.0", "libpthread-2."};
-    if (!frame->symbol || !frame->module || frame->by == CDACQ_FRAME_BY_GUESS || frame->files_unverified)
+    if (!frame->symbol || !frame->module || frame->by == CDACQ_FRAME_BY_GUESS || !frame->files_verified)
         return GRAPH_UNKNOWN;
     const char *file = path_basename(frame->module);
     const char *symbol = frame->symbol + strspn(frame->symbol, "_");

@@ -44,7 +44,7 @@ static void add_wait(struct cdacq_wait_graph *graph, size_t waiter, const struct
                  .name = thread->name,
                  .object = run->waiter,
                  .has_timeout = true,
-                 .timeout = -1,
+                 .timeout_ms = -1,
                  .endless = CDACQ_ENDLESS_YES},
         .thread = (int)waiter,
         .blocker = (int)run->other,

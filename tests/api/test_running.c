@@ -780,8 +780,8 @@ static uint64_t stops(void)
 {
     struct cdacq_stops stops = {.size = sizeof stops};
     ck_assert_int_eq(cdacq_target_get_stops(target, &stops, &error), CDACQ_OK);
-    ck_assert_uint_ge(stops.total, stops.longest);
-    ck_assert_int_eq(stops.count > 0, stops.longest > 0);
+    ck_assert_uint_ge(stops.total_ns, stops.longest_ns);
+    ck_assert_int_eq(stops.count > 0, stops.longest_ns > 0);
     return stops.count;
 }
 

@@ -101,13 +101,13 @@ START_TEST(in_the_order_of_time)
     ck_assert_uint_eq(f.problems, 0);
     for (size_t i = 0; i < f.count; i++) {
         const struct cdacq_stress_message *message = &f.messages[i];
-        ck_assert(!i || message->time <= message[-1].time);
+        ck_assert(!i || message->time_ns <= message[-1].time_ns);
         ck_assert_uint_ge(message->tid, 100);
         ck_assert_uint_lt(message->tid, 100 + THREADS);
         ck_assert_uint_eq(message->facilities, 0x101);
         ck_assert_uint_eq(message->argument_count, 1);
         ck_assert_uint_eq(message->flaws, 0);
-        sum += message->time;
+        sum += message->time_ns;
     }
     ck_assert_uint_eq(sum, expected);
     f.stop_after = 3;
@@ -132,7 +132,7 @@ START_TEST(the_log_as_a_whole)
     ck_assert_uint_eq(log.max_size_total, 64 * STRESS_MOCK_CHUNK);
     ck_assert_uint_eq(log.chunk_count, THREADS);
     ck_assert_uint_eq(log.ticks_per_second, STRESS_MOCK_FREQUENCY);
-    ck_assert_int_eq(log.start_time, _i & 1 ? INT64_C(1700000000000000000) : 0);
+    ck_assert_int_eq(log.start_time_ns, _i & 1 ? INT64_C(1700000000000000000) : 0);
     ck_assert_int_eq(visit(&f), CDACQ_OK);
     ck_assert_uint_eq(f.count, 0);
     end(&f);

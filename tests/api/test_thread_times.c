@@ -70,7 +70,7 @@ static int take_time(const struct cdacq_thread_time *time, void *context)
     ck_assert_uint_eq(time->size, sizeof *time);
     found->threads++;
     if (time->tid == found->tid) {
-        found->time = time->processor_time;
+        found->time = time->processor_time_ns;
         found->ready = time->ready;
     }
     return 0;
@@ -115,8 +115,8 @@ START_TEST(ticks)
     CLEANUP_CLOSE int task = open("/proc/self/task", O_RDONLY | O_CLOEXEC);
     snprintf(tid, sizeof tid, "%d", busy.tid);
     ck_assert(read_ticks(task, tid, &by_ticks) && read_times(task, tid, &exact));
-    ck_assert_uint_ge(exact.processor_time + 2 * TICK_NS, by_ticks.processor_time);
-    ck_assert_uint_ge(by_ticks.processor_time + 2 * TICK_NS, exact.processor_time);
+    ck_assert_uint_ge(exact.processor_time_ns + 2 * TICK_NS, by_ticks.processor_time_ns);
+    ck_assert_uint_ge(by_ticks.processor_time_ns + 2 * TICK_NS, exact.processor_time_ns);
     end(&busy);
 }
 END_TEST

@@ -98,7 +98,7 @@ START_TEST(two_monitors)
     ck_assert_int_eq(wait->blocker_tid, 102);
     ck_assert_uint_eq(wait->blocker_id, 2);
     ck_assert(wait->has_timeout);
-    ck_assert_int_eq(wait->timeout, -1);
+    ck_assert_int_eq(wait->timeout_ms, -1);
 }
 END_TEST
 
@@ -110,7 +110,7 @@ START_TEST(timed_cycle)
     lock_heap_set(&heap, heap.items[1], F_DebugBlockingItem_dwTimeout, (uint32_t)(_i ? 15000 : -1));
     complete();
     ck_assert_str_eq(found_deadlocks(), _i ? "" : "101 102;");
-    ck_assert_int_eq(wait_of(1)->timeout, _i ? 15000 : -1);
+    ck_assert_int_eq(wait_of(1)->timeout_ms, _i ? 15000 : -1);
     ck_assert_int_eq(wait_of(1)->blocker_tid, 101);
 }
 END_TEST
@@ -916,17 +916,19 @@ START_TEST(native_waits)
         const char *symbol, *module;
         enum cdacq_wait_endless endless;
         enum cdacq_frame_source by;
+        bool is_unverified;
     } rows[] = {
-        {"pthread_cond_wait@@GLIBC_2.3.2", "/lib/libc.so.6", CDACQ_ENDLESS_YES, CDACQ_FRAME_BY_CFI},
-        {"___pthread_cond_wait", "/lib/libpthread-2.31.so", CDACQ_ENDLESS_YES, CDACQ_FRAME_BY_CFI},
-        {"pthread_cond_timedwait", "/lib/libc.so.6", CDACQ_ENDLESS_NO, CDACQ_FRAME_BY_CFI},
-        {"__pthread_cond_clockwait64", "libc.so.6", CDACQ_ENDLESS_NO, CDACQ_FRAME_BY_CFI},
-        {"pthread_cond_timedwait", "/lib/ld-musl-x86_64.so.1", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
-        {"pthread_cond_timedwait", "/usr/lib/libc.so", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
-        {"pthread_cond_wait", "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_GUESS},
-        {"pthread_cond_waiter", "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
-        {NULL, "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
-        {"pthread_cond_wait", NULL, CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI},
+        {"pthread_cond_wait@@GLIBC_2.3.2", "/lib/libc.so.6", CDACQ_ENDLESS_YES, CDACQ_FRAME_BY_CFI, false},
+        {"___pthread_cond_wait", "/lib/libpthread-2.31.so", CDACQ_ENDLESS_YES, CDACQ_FRAME_BY_CFI, false},
+        {"pthread_cond_timedwait", "/lib/libc.so.6", CDACQ_ENDLESS_NO, CDACQ_FRAME_BY_CFI, false},
+        {"__pthread_cond_clockwait64", "libc.so.6", CDACQ_ENDLESS_NO, CDACQ_FRAME_BY_CFI, false},
+        {"pthread_cond_timedwait", "/lib/ld-musl-x86_64.so.1", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI, false},
+        {"pthread_cond_timedwait", "/usr/lib/libc.so", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI, false},
+        {"pthread_cond_wait", "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_GUESS, false},
+        {"pthread_cond_waiter", "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI, false},
+        {NULL, "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI, false},
+        {"pthread_cond_wait", NULL, CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI, false},
+        {"pthread_cond_wait", "/lib/libc.so.6", CDACQ_ENDLESS_UNKNOWN, CDACQ_FRAME_BY_CFI, true},
     };
     const struct cdacq_thread thread = lock_heap_thread(&heap, 0);
     const struct cdacq_frame inner = {.size = sizeof inner, .kind = CDACQ_FRAME_NATIVE},
@@ -934,7 +936,8 @@ START_TEST(native_waits)
                                       .kind = CDACQ_FRAME_NATIVE,
                                       .by = rows[_i].by,
                                       .symbol = rows[_i].symbol,
-                                      .module = rows[_i].module};
+                                      .module = rows[_i].module,
+                                      .files_verified = !rows[_i].is_unverified};
     uint64_t joined = lock_heap_object(&heap, LOCK_HEAP_THREAD);
     lock_heap_put(&heap, joined + THREAD_INTERNAL, heap.threads[0], 8);
     cdacq_wait_graph_add_thread(graph, &thread);
@@ -1421,8 +1424,8 @@ START_TEST(net11_two_monitors)
     ck_assert_str_eq(wait->type, "System.Object");
     ck_assert_int_eq(wait->blocker_tid, 102);
     ck_assert(wait->has_timeout);
-    ck_assert_int_eq(wait->timeout, -1);
-    ck_assert_int_eq(wait_of(1)->timeout, _i ? 15000 : -1);
+    ck_assert_int_eq(wait->timeout_ms, -1);
+    ck_assert_int_eq(wait_of(1)->timeout_ms, _i ? 15000 : -1);
     ck_assert_str_eq(found_locks(text), "0 1 held by 102, 1 wait;0 2 held by 101, 1 wait;");
 }
 END_TEST
@@ -1493,7 +1496,7 @@ START_TEST(net11_pulse)
     ck_assert_int_eq(wait_of(0)->kind, CDACQ_WAIT_PULSE);
     ck_assert_int_eq(wait_of(0)->by, CDACQ_WAIT_BY_STATE);
     ck_assert_uint_eq(wait_of(0)->object, heap.monitors[3]);
-    ck_assert_int_eq(wait_of(0)->timeout, _i ? 500 : -1);
+    ck_assert_int_eq(wait_of(0)->timeout_ms, _i ? 500 : -1);
     ck_assert_int_eq(wait_of(0)->endless, _i ? CDACQ_ENDLESS_NO : CDACQ_ENDLESS_YES);
     ck_assert_str_eq(found_locks(text), "");
 }

@@ -85,7 +85,7 @@ void output_printf(struct output *out, const char *format, ...)
 
 static void add(struct times *times, int tid, uint64_t time)
 {
-    ck_assert(times_append(times, (struct cdacq_thread_time){.tid = tid, .processor_time = time}));
+    ck_assert(times_append(times, (struct cdacq_thread_time){.tid = tid, .processor_time_ns = time}));
 }
 
 static struct stack_thread threads[STACKS];
@@ -140,18 +140,18 @@ END_TEST
 /* A thread that had no processor is as busy as one that had. One whose numbers stayed was still. */
 START_TEST(delays_and_stillness)
 {
-    static const struct cdacq_thread_time then[] = {{.tid = 10, .processor_time = 500, .delay = 100, .runs = 7},
-                                                    {.tid = 11, .processor_time = 500, .delay = 100, .runs = 7},
-                                                    {.tid = 12, .processor_time = 500, .delay = 100, .runs = 7},
-                                                    {.tid = 13, .processor_time = 500}},
-                                          now[] = {{.tid = 10, .processor_time = 500, .delay = 100, .runs = 7},
-                                                   {.tid = 11, .processor_time = 500, .delay = 100, .runs = 8},
+    static const struct cdacq_thread_time then[] = {{.tid = 10, .processor_time_ns = 500, .delay_ns = 100, .runs = 7},
+                                                    {.tid = 11, .processor_time_ns = 500, .delay_ns = 100, .runs = 7},
+                                                    {.tid = 12, .processor_time_ns = 500, .delay_ns = 100, .runs = 7},
+                                                    {.tid = 13, .processor_time_ns = 500}},
+                                          now[] = {{.tid = 10, .processor_time_ns = 500, .delay_ns = 100, .runs = 7},
+                                                   {.tid = 11, .processor_time_ns = 500, .delay_ns = 100, .runs = 8},
                                                    {.tid = 12,
-                                                    .processor_time = 500 + 10 * (uint64_t)PERCENT,
-                                                    .delay = 100 + 95 * (uint64_t)PERCENT, /* it began before */
+                                                    .processor_time_ns = 500 + 10 * (uint64_t)PERCENT,
+                                                    .delay_ns = 100 + 95 * (uint64_t)PERCENT, /* it began before */
                                                     .runs = 9},
-                                                   {.tid = 13, .processor_time = 500},
-                                                   {.tid = 14, .processor_time = 500, .runs = 1}};
+                                                   {.tid = 13, .processor_time_ns = 500},
+                                                   {.tid = 14, .processor_time_ns = 500, .runs = 1}};
     for (size_t i = 0; i < ARRAY_SIZE(then); i++)
         ck_assert(times_append(&before, then[i]));
     for (size_t i = 0; i < ARRAY_SIZE(now); i++)
@@ -178,7 +178,7 @@ START_TEST(starved)
         bool is_still;
     } cases[] = {{false, false, 0, true}, {true, true, 100, false}, {true, false, 0, false}, {false, true, 0, false}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct cdacq_thread_time time = {.tid = 10, .processor_time = 500, .runs = 7, .ready = cases[i].then};
+        struct cdacq_thread_time time = {.tid = 10, .processor_time_ns = 500, .runs = 7, .ready = cases[i].then};
         ck_assert(times_append(&before, time));
         time.ready = cases[i].now;
         ck_assert(times_append(&after, time));
@@ -411,25 +411,25 @@ END_TEST
 START_TEST(limits)
 {
     static const struct cdacq_processor_limit then = {
-        .quota = 5, .period = 10, .periods = 100, .throttled_periods = 50, .throttled_time = 900};
+        .quota_ns = 5, .period_ns = 10, .periods = 100, .throttled_periods = 50, .throttled_time_ns = 900};
     struct cdacq_processor_limit now = then, found = {0};
     now.periods += 2;
     now.throttled_periods++;
-    now.throttled_time += 7;
+    now.throttled_time_ns += 7;
     compare_limits(&then, &now, &found);
-    ck_assert_uint_eq(found.quota, 5);
-    ck_assert_uint_eq(found.period, 10);
+    ck_assert_uint_eq(found.quota_ns, 5);
+    ck_assert_uint_eq(found.period_ns, 10);
     ck_assert_uint_eq(found.periods, 2);
     ck_assert_uint_eq(found.throttled_periods, 1);
-    ck_assert_uint_eq(found.throttled_time, 7);
+    ck_assert_uint_eq(found.throttled_time_ns, 7);
     found = (struct cdacq_processor_limit){0};
-    now.quota = 6;
+    now.quota_ns = 6;
     compare_limits(&then, &now, &found);
     now = then;
-    now.throttled_time--;
+    now.throttled_time_ns--;
     compare_limits(&then, &now, &found);
     compare_limits(&found, &found, &found);
-    ck_assert_uint_eq(found.quota, 0);
+    ck_assert_uint_eq(found.quota_ns, 0);
 }
 END_TEST
 
@@ -454,7 +454,7 @@ static const struct {
     {.delayed = 87,
      .word = "overload",
      .text = "<no processor was free: a thread was ready to run, and waited for 87 % of the time>"},
-    {.limit = {.quota = 50000000, .period = 100000000, .periods = 3, .throttled_periods = 2},
+    {.limit = {.quota_ns = 50000000, .period_ns = 100000000, .periods = 3, .throttled_periods = 2},
      .delayed = 87, /* which the limit can cause */
      .runtime = {.looks = 10, .suspended_looks = 1},
      .word = "throttling",

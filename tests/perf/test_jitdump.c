@@ -340,6 +340,7 @@ START_TEST(a_followed_file_begins_again)
     put_move(0x10, 0x20, 2, 1);
     assert_next(CDACQ_JITDUMP_MOVE);
     ck_assert_uint_eq(record.as.move.load, 40);
+    ck_assert_int_eq(cdacq_jitdump_check_end(jitdump, &error), CDACQ_OK);
 
     rewind(file);
     ck_assert_int_eq(ftruncate(fileno(file), 0), 0);
@@ -351,6 +352,11 @@ START_TEST(a_followed_file_begins_again)
     assert_next(CDACQ_JITDUMP_MOVE);
     ck_assert_ptr_nonnull(strstr(record.error, "code_index"));
     assert_status(CDACQ_DONE);
+    ck_assert_int_eq(cdacq_jitdump_check_end(jitdump, &error), CDACQ_OK);
+    fputs("a part", file);
+    fflush(file);
+    assert_status(CDACQ_DONE);
+    ck_assert_int_eq(cdacq_jitdump_check_end(jitdump, &error), CDACQ_ERR_FORMAT);
 }
 END_TEST
 

@@ -953,6 +953,8 @@ START_TEST(lines_are_read_in_blocks)
             ck_assert_int_eq(record.unfinished && !record.problem, last);
             if (!record.problem)
                 ck_assert_int_eq(record.name[record.name_length - 1], last ? 't' : 'x');
+            if (record.name)
+                ck_assert_uint_eq(strlen(record.name), record.name_length);
             offset += last ? 0 : lengths[i] + 8 + (i + 1 > 15);
             line += 2;
         }

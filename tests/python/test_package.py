@@ -68,7 +68,7 @@ class Package(unittest.TestCase):
 
 class Processes(unittest.TestCase):
     def test_thread_times(self):
-        times = {time.tid: time.processor_time for time in cdacq.thread_times(os.getpid())}
+        times = {time.tid: time.processor_time_ns for time in cdacq.thread_times(os.getpid())}
         self.assertGreater(times[threading.get_native_id()], 0)
         with self.assertRaises(cdacq.Error) as caught:
             cdacq.thread_times(4194999)  # no kernel gives a process this id
@@ -76,7 +76,7 @@ class Processes(unittest.TestCase):
 
     def test_processor_limit(self):
         limit = cdacq.processor_limit(os.getpid())
-        self.assertEqual(limit.quota > 0, limit.period > 0)
+        self.assertEqual(limit.quota_ns > 0, limit.period_ns > 0)
         self.assertLessEqual(limit.throttled_periods, limit.periods)
         with self.assertRaises(cdacq.Error) as caught:
             cdacq.processor_limit(4194999)

@@ -61,8 +61,8 @@ static struct cdacq_thread_time time_before(const struct times *before, int tid)
 /* Whether a thread did not run meanwhile. */
 static bool did_not_run(const struct cdacq_thread_time *then, const struct cdacq_thread_time *now)
 {
-    return then->tid && then->runs && then->runs == now->runs && then->delay == now->delay &&
-           then->processor_time == now->processor_time;
+    return then->tid && then->runs && then->runs == now->runs && then->delay_ns == now->delay_ns &&
+           then->processor_time_ns == now->processor_time_ns;
 }
 
 /* Whether a thread neither ran nor waited for a processor meanwhile. */
@@ -90,8 +90,8 @@ static void compare_times(const struct times *before, const struct times *after,
     for (size_t i = 0; i < after->count; i++) {
         const struct cdacq_thread_time *now = &after->items[i];
         const struct cdacq_thread_time then = time_before(before, now->tid);
-        unsigned percent = share_of(then.processor_time, now->processor_time, elapsed);
-        unsigned delayed = was_starved(&then, now) ? 100 : share_of(then.delay, now->delay, elapsed);
+        unsigned percent = share_of(then.processor_time_ns, now->processor_time_ns, elapsed);
+        unsigned delayed = was_starved(&then, now) ? 100 : share_of(then.delay_ns, now->delay_ns, elapsed);
         const struct busy_thread busy = {
             .tid = now->tid,
             .percent = percent,
@@ -140,14 +140,14 @@ static void watch(struct cdacq_session *session, uint64_t until, struct busy_run
 static void compare_limits(const struct cdacq_processor_limit *before, const struct cdacq_processor_limit *after,
                            struct cdacq_processor_limit *ret)
 {
-    if (!after->quota || before->quota != after->quota || before->period != after->period ||
+    if (!after->quota_ns || before->quota_ns != after->quota_ns || before->period_ns != after->period_ns ||
         before->periods > after->periods || before->throttled_periods > after->throttled_periods ||
-        before->throttled_time > after->throttled_time)
+        before->throttled_time_ns > after->throttled_time_ns)
         return;
     *ret = *after;
     ret->periods -= before->periods;
     ret->throttled_periods -= before->throttled_periods;
-    ret->throttled_time -= before->throttled_time;
+    ret->throttled_time_ns -= before->throttled_time_ns;
 }
 
 void busy_threads_measure(int pid, struct cdacq_session *session, struct busy_threads *ret)

@@ -65,7 +65,7 @@ static bool is_same_method(const struct cdacq_method *a, const struct cdacq_meth
 static bool is_same_frame(const struct cdacq_frame *a, const struct cdacq_frame *b)
 {
     return a->pc == b->pc && a->by == b->by && a->kind == b->kind && a->funclet == b->funclet &&
-           a->is_call == b->is_call && a->after_gap == b->after_gap && a->files_unverified == b->files_unverified &&
+           a->is_call == b->is_call && a->after_gap == b->after_gap && a->files_verified == b->files_verified &&
            !a->method == !b->method && (!a->method || is_same_method(a->method, b->method));
 }
 
@@ -107,7 +107,7 @@ struct cdacq_method stack_frame_no_method(const struct cdacq_frame *frame)
     return (struct cdacq_method){.size = sizeof(struct cdacq_method),
                                  .ip = frame->pc,
                                  .il_offset = CDACQ_OFFSET_UNKNOWN,
-                                 .module_verified = !frame->files_unverified};
+                                 .module_verified = frame->files_verified};
 }
 
 static const struct stack_frame *share_frame(struct stacks *stacks, const struct cdacq_frame *frame)

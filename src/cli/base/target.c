@@ -285,9 +285,9 @@ static void report_stops(const struct common_options *options, const struct open
         return;
     if (stops.count > 1)
         notice("process %s was stopped %" PRIu64 " times, for %.1f ms together, %.1f ms at most", opened->name,
-               stops.count, (double)stops.total / 1e6, (double)stops.longest / 1e6);
+               stops.count, (double)stops.total_ns / 1e6, (double)stops.longest_ns / 1e6);
     else if (stops.count)
-        notice("process %s was stopped for %.1f ms", opened->name, (double)stops.total / 1e6);
+        notice("process %s was stopped for %.1f ms", opened->name, (double)stops.total_ns / 1e6);
     else
         notice("process %s was not stopped", opened->name);
 }

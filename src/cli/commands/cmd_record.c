@@ -173,7 +173,7 @@ static void tell_cost(const struct work *work, struct cdacq_target *target, uint
     notice("%" PRIu64 " samples in %.1f s, %.1f rounds a second; threads were stopped %" PRIu64
            " times, for %.0f us each, %.0f us at most",
            work->samples, (double)time / 1e9, (double)work->rounds * 1e9 / (double)time, stops.count,
-           stops.count ? (double)stops.total / 1e3 / (double)stops.count : 0.0, (double)stops.longest / 1e3);
+           stops.count ? (double)stops.total_ns / 1e3 / (double)stops.count : 0.0, (double)stops.longest_ns / 1e3);
 }
 
 /* ---- Writing ---- */

@@ -265,7 +265,7 @@ static void ask_all(struct work *work, struct cdacq_target *target)
     if (cdacq_target_get_process_info(target, &process, NULL) < 0)
         return;
     work->pid = process.pid;
-    work->time = process.time;
+    work->time = process.time_s;
     work->program = copy_text(process.program);
 }
 

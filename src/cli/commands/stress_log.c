@@ -54,7 +54,7 @@ static void write_log_text(struct work *work)
     output_label(out, "size");
     output_printf(out, "at most %" PRIu64 " bytes a thread and %" PRIu64 " in all; %" PRIu64 " chunk%s in use\n",
                   log->max_size_per_thread, log->max_size_total, log->chunk_count, plural(log->chunk_count));
-    if (log->start_time && output_form_time(log->start_time / (int64_t)NS_PER_SECOND, time)) {
+    if (log->start_time_ns && output_form_time(log->start_time_ns / (int64_t)NS_PER_SECOND, time)) {
         output_label(out, "started");
         output_printf(out, "%s\n", time);
     }
@@ -67,8 +67,8 @@ static void write_message_text(struct work *work, const struct cdacq_stress_mess
 {
     struct output *out = &work->out;
     char facilities[FACILITIES_ROOM];
-    output_printf(out, "%4" PRIu64 ".%09" PRIu64 " %8" PRIu64 "  ", message->time / NS_PER_SECOND,
-                  message->time % NS_PER_SECOND, message->tid);
+    output_printf(out, "%4" PRIu64 ".%09" PRIu64 " %8" PRIu64 "  ", message->time_ns / NS_PER_SECOND,
+                  message->time_ns % NS_PER_SECOND, message->tid);
     put_facilities(message->facilities, facilities);
     output_printf(out, "%-20s ", facilities);
     if (message->problem) {
@@ -106,7 +106,7 @@ static void write_log_json(struct work *work)
     json_known_number(w, "max_size_total", log->is_on, log->max_size_total);
     json_known_number(w, "chunk_count", log->is_on, log->chunk_count);
     json_known_number(w, "ticks_per_second", log->is_on, log->ticks_per_second);
-    json_known_number(w, "start_time", log->start_time > 0, (uint64_t)log->start_time);
+    json_known_number(w, "start_time", log->start_time_ns > 0, (uint64_t)log->start_time_ns);
     json_end_line(w);
 }
 
@@ -114,7 +114,7 @@ static void write_message_json(struct work *work, const struct cdacq_stress_mess
 {
     struct json_writer writer = json_begin_line(&work->out), *w = &writer;
     json_note(w, "type", message->problem ? "problem" : "message");
-    json_number(w, "time", message->time);
+    json_number(w, "time", message->time_ns);
     json_known_number(w, "tid", message->tid != 0, message->tid);
     write_facilities(w, message->facilities);
     json_note(w, "text", message->text);

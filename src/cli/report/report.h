@@ -232,7 +232,7 @@ static inline bool report_misses_waits(const struct report *report)
 /* Whether it is known that a wait ends after a time. */
 static inline bool report_wait_is_bounded(const struct cdacq_wait *wait)
 {
-    return wait->has_timeout && wait->timeout >= 0;
+    return wait->has_timeout && wait->timeout_ms >= 0;
 }
 
 /* Counts a part that could not be read, and prints why; once, because a bound stops one part after the other. */

@@ -160,16 +160,16 @@ static void write_load(struct json_writer *w, const struct busy_threads *busy, i
 
 static void write_limit(struct json_writer *w, const struct cdacq_processor_limit *limit)
 {
-    if (!limit->quota) {
+    if (!limit->quota_ns) {
         json_null(w, "processor_limit");
         return;
     }
     json_begin_object(w, "processor_limit");
-    json_number(w, "quota_us", limit->quota / 1000);
-    json_number(w, "period_us", limit->period / 1000);
+    json_number(w, "quota_us", limit->quota_ns / 1000);
+    json_number(w, "period_us", limit->period_ns / 1000);
     json_number(w, "periods", limit->periods);
     json_number(w, "throttled_periods", limit->throttled_periods);
-    json_number(w, "throttled_us", limit->throttled_time / 1000);
+    json_number(w, "throttled_us", limit->throttled_time_ns / 1000);
     json_end_object(w);
 }
 
@@ -262,7 +262,7 @@ static void write_summary(const struct report *report, struct json_writer *w)
     json_bool(w, "stopped", process->is_stopped);
     json_bool(w, "frozen", process->is_frozen);
     json_string(w, "writer", report->facts.writer);
-    json_known_number(w, "time", process->time > 0, (uint64_t)process->time);
+    json_known_number(w, "time", process->time_s > 0, (uint64_t)process->time_s);
     json_string(w, "machine", report->facts.elf_machine);
     json_string(w, "runtime", runtime_version_of(&report->facts));
     if (report->tells_runtime)

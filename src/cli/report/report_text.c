@@ -59,7 +59,7 @@ static void write_process(const struct report *report, struct output *out)
         output_printf(out, ", of process %d", process->pid);
     if (report->facts.writer)
         output_printf(out, ", written by %s", report->facts.writer);
-    write_time(out, process->time);
+    write_time(out, process->time_s);
     output_literal(out, "\n");
     write_runtimes(report, out);
 }

@@ -114,8 +114,8 @@ void report_put_causes(struct output *out, const struct busy_threads *busy, cons
         output_printf(out,
                       "the control group may use %.2f of a processor, and was held back in %" PRIu64 " of %" PRIu64
                       " periods of %.0f ms",
-                      (double)limit->quota / (double)limit->period, limit->throttled_periods, limit->periods,
-                      (double)limit->period / 1e6);
+                      (double)limit->quota_ns / (double)limit->period_ns, limit->throttled_periods, limit->periods,
+                      (double)limit->period_ns / 1e6);
         output_literal(out, after);
     }
     if (causes->overload_percent) {

@@ -296,7 +296,7 @@ static void put_task(struct output *out, const struct report *report, const stru
     else
         output_note_between(out, method ? " for the task of " : " for ", method ? method : meaning->text, "");
     if (report_wait_is_bounded(wait))
-        output_printf(out, " (at most %d ms)", wait->timeout);
+        output_printf(out, " (at most %d ms)", wait->timeout_ms);
 }
 
 /* What the chain of tasks behind a wait ends with. */

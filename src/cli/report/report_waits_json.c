@@ -86,7 +86,7 @@ static int write_wait(const struct cdacq_wait *wait, void *context)
     json_address(w, "object", wait->object);
     json_note(w, "type", wait->type);
     json_string(w, "by", wait_sources[wait->by]);
-    json_known_number(w, "timeout", report_wait_is_bounded(wait), (uint64_t)wait->timeout);
+    json_known_number(w, "timeout", report_wait_is_bounded(wait), (uint64_t)wait->timeout_ms);
     if (wait->endless == CDACQ_ENDLESS_UNKNOWN)
         json_null(w, "endless");
     else

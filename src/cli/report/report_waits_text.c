@@ -19,7 +19,7 @@ static void put_doubt_and_timeout(struct output *out, const struct cdacq_wait *w
     if (wait->by == CDACQ_WAIT_BY_SCAN)
         output_styled(out, STYLE_DOUBT, " [guess]");
     if (report_wait_is_bounded(wait))
-        output_printf(out, " (at most %d ms)", wait->timeout);
+        output_printf(out, " (at most %d ms)", wait->timeout_ms);
 }
 
 /* What it waits for, as the end of "TID 12 waits". */

@@ -55,7 +55,7 @@ static int compare_lines(const struct cdacq_wait *a, const struct cdacq_wait *b)
     /* Of one lock, a reader may be blocked by another thread than a writer. */
     order = order ? order : compare_numbers((uint64_t)a->blocker_tid, (uint64_t)b->blocker_tid);
     order = order ? order : compare_numbers(a->has_timeout, b->has_timeout);
-    return order || !a->has_timeout ? order : compare_numbers((uint64_t)a->timeout, (uint64_t)b->timeout);
+    return order || !a->has_timeout ? order : compare_numbers((uint64_t)a->timeout_ms, (uint64_t)b->timeout_ms);
 }
 
 static int compare_waits(const void *left, const void *right)
