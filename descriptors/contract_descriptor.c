@@ -24,12 +24,7 @@ struct pending {
 DEFINE_VECTOR(pendings, struct pending);
 DEFINE_HASH_TABLE_TYPE(addresses, uint64_t);
 
-static uint64_t same(const uint64_t *address)
-{
-    return *address;
-}
-
-DEFINE_HASH_TABLE_FUNCTIONS(addresses, uint64_t, uint64_t, same, hash_u64, equal_u64);
+DEFINE_U64_SET_FUNCTIONS(addresses);
 
 /* One structure, as read. */
 struct header {

@@ -19,12 +19,7 @@ struct jitdump_place {
     uint64_t timestamp;
 };
 
-static inline uint64_t jitdump_place_index(const struct jitdump_place *place)
-{
-    return place->code_index;
-}
-
-DEFINE_HASH_TABLE(jitdump_places, struct jitdump_place, uint64_t, jitdump_place_index, hash_u64, equal_u64);
+DEFINE_U64_TABLE(jitdump_places, struct jitdump_place, code_index);
 
 /* A JIT_CODE_LOAD. A later one of the same index replaces it. NOMEM; FUEL at JITDUMP_PLACES_MAX. */
 enum cdacq_status jitdump_places_load(struct jitdump_places *places, const struct cdacq_jitdump_record *record,

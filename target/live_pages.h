@@ -28,12 +28,7 @@ struct live_page {
     size_t place;   /* among the pages of that check */
 };
 
-static inline uint64_t live_page_address(const struct live_page *page)
-{
-    return page->address;
-}
-
-DEFINE_HASH_TABLE(live_page_table, struct live_page, uint64_t, live_page_address, hash_u64, equal_u64);
+DEFINE_U64_TABLE(live_page_table, struct live_page, address);
 
 /* The part of a page that is read again: all that was read of it lies within. */
 struct checked_page {

@@ -15,12 +15,7 @@ enum {
     HEX_OF_WORD = 8,
 };
 
-static uint64_t row_inode(const struct proc_net_row *row)
-{
-    return row->inode;
-}
-
-DEFINE_HASH_TABLE_FUNCTIONS(proc_net_rows, struct proc_net_row, uint64_t, row_inode, hash_u64, equal_u64);
+DEFINE_U64_TABLE_FUNCTIONS(proc_net_rows, struct proc_net_row, inode);
 
 /* Writes "127.0.0.1:80" for the kernel's "0100007F:0050", or nothing for an address of zeros without a port. */
 static bool put_address(const char *text, char *ret, size_t size)

@@ -58,12 +58,7 @@ struct page {
     uint64_t lines;   /* a bit for each of its PAGE_LINES lines; the owner gives it its meaning */
 };
 
-static inline uint64_t page_address(const struct page *page)
-{
-    return page->address;
-}
-
-DEFINE_HASH_TABLE(pages, struct page, uint64_t, page_address, hash_u64, equal_u64);
+DEFINE_U64_TABLE(pages, struct page, address);
 
 /* What was read from a recording target: lines, not whole pages, so that a snapshot holds no more than it needs. */
 struct recording {

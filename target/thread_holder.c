@@ -27,13 +27,8 @@ enum {
     REFUSAL_SIZE = PROC_REFUSAL_SIZE + 8,
 };
 
-static uint64_t id_itself(const uint64_t *id)
-{
-    return *id;
-}
-
 DEFINE_VECTOR_FUNCTIONS(held_threads, struct held_thread);
-DEFINE_HASH_TABLE_FUNCTIONS(thread_ids, uint64_t, uint64_t, id_itself, hash_u64, equal_u64);
+DEFINE_U64_SET_FUNCTIONS(thread_ids);
 
 static const char frozen[] = ": the freezer of its control group holds the process, which 'docker unpause' ends";
 

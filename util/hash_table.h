@@ -3,6 +3,8 @@
  * slot holds 7 bits of the hash, so that few unequal keys are compared.
  *
  *     DEFINE_HASH_TABLE(pages, struct page, uint64_t, page_address, hash_u64, equal_u64);
+ *     DEFINE_U64_TABLE(pages, struct page, address);                           the same: the key is a member
+ *     DEFINE_U64_SET(numbers);                                                 an entry is a uint64_t, its own key
  *
  * defines struct pages. `page_address` gives the key of a const struct page *, `hash_u64` hashes a key with a seed and
  * `equal_u64` compares two. A zeroed struct is an empty table. Entries are never removed.
@@ -154,5 +156,27 @@ enum { HASH_TABLE_FIRST = 64 }; /* slots */
 #define DEFINE_HASH_TABLE(table, entry_type, key_type, key_of, hash_of, equal) \
     DEFINE_HASH_TABLE_TYPE(table, entry_type);                                 \
     DEFINE_HASH_TABLE_FUNCTIONS(table, entry_type, key_type, key_of, hash_of, equal)
+
+#define DEFINE_U64_TABLE_FUNCTIONS(table, entry_type, member)    \
+    static inline uint64_t table##_key_(const entry_type *entry) \
+    {                                                            \
+        return (uint64_t)entry->member;                          \
+    }                                                            \
+    DEFINE_HASH_TABLE_FUNCTIONS(table, entry_type, uint64_t, table##_key_, hash_u64, equal_u64)
+
+#define DEFINE_U64_TABLE(table, entry_type, member) \
+    DEFINE_HASH_TABLE_TYPE(table, entry_type);      \
+    DEFINE_U64_TABLE_FUNCTIONS(table, entry_type, member)
+
+#define DEFINE_U64_SET_FUNCTIONS(table)                        \
+    static inline uint64_t table##_key_(const uint64_t *entry) \
+    {                                                          \
+        return *entry;                                         \
+    }                                                          \
+    DEFINE_HASH_TABLE_FUNCTIONS(table, uint64_t, uint64_t, table##_key_, hash_u64, equal_u64)
+
+#define DEFINE_U64_SET(table)                \
+    DEFINE_HASH_TABLE_TYPE(table, uint64_t); \
+    DEFINE_U64_SET_FUNCTIONS(table)
 
 #endif

@@ -13,12 +13,7 @@ enum {
     NO_BLOCK = 0xff,
 };
 
-static uint64_t address_key(const uint64_t *address)
-{
-    return *address;
-}
-
-DEFINE_HASH_TABLE(seen_handles, uint64_t, uint64_t, address_key, hash_u64, equal_u64);
+DEFINE_U64_SET(seen_handles);
 
 struct handle_walker {
     struct reader *reader;

@@ -26,12 +26,7 @@ struct gc_type_references {
     bool is_repeated;   /* an array of structs */
 };
 
-static inline uint64_t gc_type_references_key(const struct gc_type_references *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(gc_reference_types, struct gc_type_references, uint64_t, gc_type_references_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(gc_reference_types, struct gc_type_references, method_table);
 DEFINE_VECTOR(gc_runs, struct gc_run);
 
 struct gc_references {

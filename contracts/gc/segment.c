@@ -8,12 +8,7 @@
 
 enum { SEGMENT_READ_ONLY = 1 };
 
-static uint64_t address_key(const uint64_t *address)
-{
-    return *address;
-}
-
-DEFINE_HASH_TABLE(seen_segments, uint64_t, uint64_t, address_key, hash_u64, equal_u64);
+DEFINE_U64_SET(seen_segments);
 
 struct lister {
     struct reader *reader;

@@ -27,12 +27,7 @@ struct type_size {
     uint32_t base_size, component_size;
 };
 
-static uint64_t type_key(const struct type_size *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(type_sizes, struct type_size, uint64_t, type_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(type_sizes, struct type_size, method_table);
 
 struct walker {
     struct reader *reader;

@@ -18,12 +18,7 @@ enum {
 
 #define TLS_NONE UINT32_MAX
 
-static uint64_t address_key(const uint64_t *address)
-{
-    return *address;
-}
-
-DEFINE_HASH_TABLE(address_set, uint64_t, uint64_t, address_key, hash_u64, equal_u64);
+DEFINE_U64_SET(address_set);
 DEFINE_VECTOR(address_list, uint64_t);
 
 struct known_types {

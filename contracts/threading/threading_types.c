@@ -116,13 +116,7 @@ static const struct {
     [THREADING_SEGMENT_NEXT] = {"_nextSegment", 0},
 };
 
-static uint64_t key_of(const struct threading_method_table *table)
-{
-    return table->address;
-}
-
-DEFINE_HASH_TABLE_FUNCTIONS(threading_method_tables, struct threading_method_table, uint64_t, key_of, hash_u64,
-                            equal_u64);
+DEFINE_U64_TABLE_FUNCTIONS(threading_method_tables, struct threading_method_table, address);
 
 void threading_types_init(struct threading_types *types, struct module_cache *cache)
 {

@@ -160,11 +160,6 @@ struct threading_async_field {
     uint32_t offset; /* from the first field */
 };
 
-static inline uint64_t threading_box_key(const struct threading_box *box)
-{
-    return box->method_table;
-}
-
 static inline struct threading_async_key threading_async_field_key(const struct threading_async_field *field)
 {
     return field->key;
@@ -180,7 +175,7 @@ static inline bool equal_threading_async(struct threading_async_key a, struct th
     return a.method_table == b.method_table && a.number == b.number;
 }
 
-DEFINE_HASH_TABLE(threading_boxes, struct threading_box, uint64_t, threading_box_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(threading_boxes, struct threading_box, method_table);
 DEFINE_HASH_TABLE(threading_async_fields, struct threading_async_field, struct threading_async_key,
                   threading_async_field_key, hash_threading_async, equal_threading_async);
 

@@ -120,12 +120,7 @@ struct spot {
     uint64_t pc, info; /* those that stand for all */
 };
 
-static uint64_t spot_key(const struct spot *spot)
-{
-    return spot->key;
-}
-
-DEFINE_HASH_TABLE(spots, struct spot, uint64_t, spot_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(spots, struct spot, key);
 DEFINE_HASH_TABLE(failures, struct failure, struct failure_key, failure_key, hash_failure, equal_failures);
 DEFINE_VECTOR(failure_list, struct failure);
 

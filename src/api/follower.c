@@ -12,7 +12,7 @@ enum {
     FAILURES_MAX = 5,        /* rounds in a row that fail; the runtime's lists may change while they are read */
 };
 
-DEFINE_HASH_TABLE_FUNCTIONS(followed_table, struct followed, uint64_t, followed_start, hash_u64, equal_u64);
+DEFINE_U64_TABLE_FUNCTIONS(followed_table, struct followed, start);
 
 enum cdacq_status cdacq_follower_create(struct cdacq_target *target, unsigned flags, struct cdacq_follower **ret,
                                         struct cdacq_error *err)

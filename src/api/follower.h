@@ -19,11 +19,6 @@ struct followed {
     bool is_kept;    /* the process never frees it */
 };
 
-static inline uint64_t followed_start(const struct followed *followed)
-{
-    return followed->start;
-}
-
 DEFINE_HASH_TABLE_TYPE(followed_table, struct followed);
 
 struct cdacq_follower {

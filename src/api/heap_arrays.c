@@ -11,12 +11,7 @@ struct heap_type {
     uint32_t index;
 };
 
-static uint64_t type_key(const struct heap_type *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(heap_types, struct heap_type, uint64_t, type_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(heap_types, struct heap_type, method_table);
 DEFINE_VECTOR(words, uint64_t);
 DEFINE_VECTOR(indices, uint32_t);
 DEFINE_VECTOR(numbers, uint8_t);

@@ -32,12 +32,7 @@ struct stress_format {
     bool is_cut, unverified;
 };
 
-static inline uint64_t format_key(const struct stress_format *format)
-{
-    return format->address;
-}
-
-DEFINE_HASH_TABLE(stress_formats, struct stress_format, uint64_t, format_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(stress_formats, struct stress_format, address);
 
 struct name_key {
     uint64_t address;
@@ -74,12 +69,7 @@ struct stress_source {
     uint64_t problem_address;
 };
 
-static inline uint64_t log_key(const uint64_t *address)
-{
-    return *address;
-}
-
-DEFINE_HASH_TABLE(log_set, uint64_t, uint64_t, log_key, hash_u64, equal_u64);
+DEFINE_U64_SET(log_set);
 DEFINE_VECTOR(stress_sources, struct stress_source);
 DEFINE_VECTOR(source_order, size_t);
 

@@ -30,12 +30,7 @@ struct thrown {
 
 DEFINE_VECTOR(thrown_list, struct thrown);
 
-static inline uint64_t native_address(const uint64_t *address)
-{
-    return *address;
-}
-
-DEFINE_HASH_TABLE(native_addresses, uint64_t, uint64_t, native_address, hash_u64, equal_u64);
+DEFINE_U64_SET(native_addresses);
 
 /* What a walk has met while threads are sampled, and memory stays from one to the next. */
 struct session_sampling {

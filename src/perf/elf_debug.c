@@ -37,14 +37,9 @@ struct unit_index {
     uint32_t index;
 };
 
-static uint64_t unit_key(const struct unit_index *unit)
-{
-    return unit->key;
-}
-
 DEFINE_VECTOR_FUNCTIONS(debug_functions, struct debug_function);
 DEFINE_VECTOR_FUNCTIONS(debug_units, struct debug_unit);
-DEFINE_HASH_TABLE_FUNCTIONS(unit_indexes, struct unit_index, uint64_t, unit_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE_FUNCTIONS(unit_indexes, struct unit_index, key);
 DEFINE_VECTOR(documents, const char *);
 DEFINE_VECTOR(debug_ranges, struct debug_range);
 

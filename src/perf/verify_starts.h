@@ -13,12 +13,7 @@ struct record_start {
     uint64_t last; /* number of the last record with this start */
 };
 
-static inline uint64_t record_start_address(const struct record_start *start)
-{
-    return start->address;
-}
-
-DEFINE_HASH_TABLE(record_starts, struct record_start, uint64_t, record_start_address, hash_u64, equal_u64);
+DEFINE_U64_TABLE(record_starts, struct record_start, address);
 
 /* Adds the start of a record that does not match, or sets its last record. NOMEM; FUEL: there are too many. */
 enum cdacq_status verify_starts_add(struct record_starts *starts, const struct file_record *record,

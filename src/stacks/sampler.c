@@ -28,12 +28,7 @@ struct known_thread {
     struct thread_data data;
 };
 
-static uint64_t known_thread_key(const struct known_thread *thread)
-{
-    return thread->os_id;
-}
-
-DEFINE_HASH_TABLE(known_threads, struct known_thread, uint64_t, known_thread_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(known_threads, struct known_thread, os_id);
 
 struct cdacq_sampler {
     struct cdacq_session *session;

@@ -25,14 +25,9 @@ static bool equal_places(struct async_place_key a, struct async_place_key b)
     return a.type == b.type && a.state == b.state;
 }
 
-static uint64_t running_key(const struct async_running *running)
-{
-    return running->running;
-}
-
 DEFINE_HASH_TABLE_FUNCTIONS(async_places, struct async_place, struct async_place_key, place_key, hash_place,
                             equal_places);
-DEFINE_HASH_TABLE_FUNCTIONS(async_running_tasks, struct async_running, uint64_t, running_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE_FUNCTIONS(async_running_tasks, struct async_running, running);
 
 void async_frames_init(struct async_frames *frames, struct resolver *resolver, struct threading_types *types)
 {

@@ -60,11 +60,6 @@ struct async_named_field {
     uint32_t offset; /* from the object */
 };
 
-static inline uint64_t async_type_key(const struct async_type *type)
-{
-    return type->method_table;
-}
-
 static inline struct async_field_key async_named_field_key(const struct async_named_field *field)
 {
     return field->key;
@@ -80,7 +75,7 @@ static inline bool equal_async_fields(struct async_field_key a, struct async_fie
     return a.method_table == b.method_table && a.name == b.name;
 }
 
-DEFINE_HASH_TABLE(async_types, struct async_type, uint64_t, async_type_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(async_types, struct async_type, method_table);
 DEFINE_HASH_TABLE(async_named_fields, struct async_named_field, struct async_field_key, async_named_field_key,
                   hash_async_field, equal_async_fields);
 

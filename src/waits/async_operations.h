@@ -45,15 +45,10 @@ struct async_index {
     uint64_t other;
 };
 
-static inline uint64_t async_index_key(const struct async_index *index)
-{
-    return index->object;
-}
-
 DEFINE_VECTOR(async_operation_list, struct async_operation);
 DEFINE_VECTOR(async_chain_list, struct async_chain);
 DEFINE_VECTOR(async_objects, uint64_t);
-DEFINE_HASH_TABLE(async_indices, struct async_index, uint64_t, async_index_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(async_indices, struct async_index, object);
 
 struct async_operations {
     struct resolver *resolver;

@@ -122,35 +122,15 @@ struct graph_wait {
     bool is_inlined;   /* no frame says how it waits: the compiler inlined the methods that do */
 };
 
-static inline uint64_t wait_site_key(const struct wait_site *site)
-{
-    return site->key;
-}
-
-static inline uint64_t object_index_key(const struct object_index *item)
-{
-    return item->object;
-}
-
-static inline uint64_t type_name_key(const struct type_name *name)
-{
-    return name->method_table;
-}
-
-static inline uint64_t task_link_key(const struct task_link *link)
-{
-    return link->waiter;
-}
-
 DEFINE_VECTOR(graph_threads, struct graph_thread);
 DEFINE_VECTOR(graph_locks, struct cdacq_lock);
 DEFINE_VECTOR(graph_waits, struct graph_wait);
 DEFINE_VECTOR(graph_deadlocks, struct cdacq_deadlock);
 DEFINE_VECTOR(task_links, struct task_link);
-DEFINE_HASH_TABLE(wait_sites, struct wait_site, uint64_t, wait_site_key, hash_u64, equal_u64);
-DEFINE_HASH_TABLE(object_indices, struct object_index, uint64_t, object_index_key, hash_u64, equal_u64);
-DEFINE_HASH_TABLE(type_names, struct type_name, uint64_t, type_name_key, hash_u64, equal_u64);
-DEFINE_HASH_TABLE(task_table, struct task_link, uint64_t, task_link_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(wait_sites, struct wait_site, key);
+DEFINE_U64_TABLE(object_indices, struct object_index, object);
+DEFINE_U64_TABLE(type_names, struct type_name, method_table);
+DEFINE_U64_TABLE(task_table, struct task_link, waiter);
 
 struct cdacq_wait_graph {
     struct resolver *resolver;

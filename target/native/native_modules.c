@@ -34,12 +34,7 @@ struct module_of_mapping {
     struct native_module *module;
 };
 
-static inline uint64_t mapping_key(const struct module_of_mapping *entry)
-{
-    return entry->begin;
-}
-
-DEFINE_HASH_TABLE(module_table, struct module_of_mapping, uint64_t, mapping_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(module_table, struct module_of_mapping, begin);
 
 /* The row of rules at an address; NULL where there is none. */
 struct kept_row {
@@ -48,12 +43,7 @@ struct kept_row {
     bool unverified; /* read from a file that nothing in the target could confirm */
 };
 
-static inline uint64_t row_key(const struct kept_row *entry)
-{
-    return entry->address;
-}
-
-DEFINE_HASH_TABLE(row_table, struct kept_row, uint64_t, row_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(row_table, struct kept_row, address);
 DEFINE_VECTOR(module_list, struct native_module *);
 
 struct native_modules {

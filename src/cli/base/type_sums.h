@@ -20,12 +20,7 @@ struct type_sum {
     const char *name; /* the session owns it; NULL: not asked, or not known */
 };
 
-static inline uint64_t type_sum_key(const struct type_sum *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(type_sum_table, struct type_sum, uint64_t, type_sum_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(type_sum_table, struct type_sum, method_table);
 
 enum { TYPE_SUMS_RECENT_BITS = 10 };
 

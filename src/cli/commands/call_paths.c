@@ -51,15 +51,10 @@ static bool equal_sites(const struct call_site *a, const struct call_site *b)
     return a->label == b->label && a->line == b->line && !strcmp(or_empty(a->file), or_empty(b->file));
 }
 
-static uint64_t frame_key(const struct known_frame *known)
-{
-    return known->frame;
-}
-
 DEFINE_HASH_TABLE_FUNCTIONS(known_labels, struct known_label, const struct call_label *, label_key, hash_label,
                             equal_labels);
 DEFINE_HASH_TABLE_FUNCTIONS(known_sites, struct known_site, const struct call_site *, site_key, hash_site, equal_sites);
-DEFINE_HASH_TABLE_FUNCTIONS(known_frames, struct known_frame, uint64_t, frame_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE_FUNCTIONS(known_frames, struct known_frame, frame);
 
 void call_paths_deinit(struct call_paths *paths)
 {

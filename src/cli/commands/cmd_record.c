@@ -46,12 +46,7 @@ struct last_stack {
     struct stack *stack;
 };
 
-static uint64_t last_stack_key(const struct last_stack *last)
-{
-    return (uint64_t)last->tid;
-}
-
-DEFINE_HASH_TABLE(last_stacks, struct last_stack, uint64_t, last_stack_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(last_stacks, struct last_stack, tid);
 
 struct work {
     const struct record_options *options;

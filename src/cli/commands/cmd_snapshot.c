@@ -29,24 +29,14 @@ enum { BATCH = 512 };
 
 DEFINE_VECTOR(addresses, uint64_t);
 
-static uint64_t address_of(const uint64_t *address)
-{
-    return *address;
-}
-
-DEFINE_HASH_TABLE(address_set, uint64_t, uint64_t, address_of, hash_u64, equal_u64);
+DEFINE_U64_SET(address_set);
 
 /* A type, and one of its objects. */
 struct heap_type {
     uint64_t method_table, object;
 };
 
-static uint64_t table_of(const struct heap_type *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(heap_types, struct heap_type, uint64_t, table_of, hash_u64, equal_u64);
+DEFINE_U64_TABLE(heap_types, struct heap_type, method_table);
 
 /* For the fields of an object, or of a struct in it. */
 struct field_visit {

@@ -29,12 +29,7 @@ struct heap_type {
     bool is_exception;
 };
 
-static uint64_t type_key(const struct heap_type *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(heap_types, struct heap_type, uint64_t, type_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(heap_types, struct heap_type, method_table);
 
 struct found {
     uint64_t address;
@@ -49,12 +44,7 @@ struct group {
     struct found newest; /* as far as generation and address tell */
 };
 
-static uint64_t group_key(const struct group *group)
-{
-    return group->key;
-}
-
-DEFINE_HASH_TABLE(groups, struct group, uint64_t, group_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(groups, struct group, key);
 DEFINE_VECTOR(group_list, struct group);
 
 /* An exception of a thread. */

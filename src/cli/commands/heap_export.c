@@ -97,11 +97,6 @@ struct edge_name {
     bool is_known, is_internal;
 };
 
-static uint64_t name_key(const struct edge_name *name)
-{
-    return name->key;
-}
-
 struct export_type {
     uint32_t name; /* a text */
     bool is_asked;
@@ -118,7 +113,7 @@ struct export_group {
 DEFINE_VECTOR(export_texts, struct export_text);
 DEFINE_VECTOR(export_types, struct export_type);
 DEFINE_HASH_TABLE(text_places, struct text_place, const char *, place_key, hash_string, equal_strings);
-DEFINE_HASH_TABLE(edge_names, struct edge_name, uint64_t, name_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(edge_names, struct edge_name, key);
 
 /* Nodes: the root, "(GC roots)", the groups, the one of objects without a root, and the objects. */
 struct work {

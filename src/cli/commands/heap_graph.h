@@ -27,12 +27,7 @@ struct graph_type {
     uint32_t allocator; /* of a type that can be unloaded: the LoaderAllocator object; else GRAPH_NONE */
 };
 
-static inline uint64_t graph_type_key(const struct graph_type *type)
-{
-    return type->method_table;
-}
-
-DEFINE_HASH_TABLE(graph_type_index, struct graph_type, uint64_t, graph_type_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(graph_type_index, struct graph_type, method_table);
 DEFINE_VECTOR(graph_types, struct graph_type);
 DEFINE_VECTOR(graph_numbers, uint32_t);
 DEFINE_SPILLING_VECTOR(graph_array, uint32_t);

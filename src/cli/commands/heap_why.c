@@ -27,12 +27,7 @@ struct hop_name {
     const char *name; /* the session owns it */
 };
 
-static uint64_t hop_key(const struct hop_name *hop)
-{
-    return hop->key;
-}
-
-DEFINE_HASH_TABLE(hop_names, struct hop_name, uint64_t, hop_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(hop_names, struct hop_name, key);
 
 struct hop {
     uint32_t object;
