@@ -11,7 +11,7 @@
  * it is read from the target's memory, never from a file.
  *
  * "$match" may also have "fields": {"Thread": {"OSId": 224}}. The runtime must publish these fields with exactly these
- * offsets: a servicing version that lays out the type in another way cannot be told by the symbols.
+ * offsets: the symbols do not show a servicing version that lays out the type in another way.
  *
  * A file for a runtime that exports no such symbols names strings that it publishes, instead:
  *

@@ -25,7 +25,7 @@ enum core_writer_flags {
     CORE_WRITER_X = 1,
     CORE_WRITER_W = 2,
     CORE_WRITER_R = 4,
-    CORE_WRITER_UNCONFIRMED = 0x00100000, /* of a file of which nothing shows that the process had mapped it */
+    CORE_WRITER_UNCONFIRMED = 0x00100000, /* of a file; nothing shows that the process had mapped it */
 };
 
 /*

@@ -42,7 +42,7 @@ static size_t bytes_read(const struct nibbles *nibbles)
     return (nibbles->at + 1) / 2;
 }
 
-/* `count` bits, at most 32, of which the lowest is read first. */
+/* `count` bits, at most 32, the lowest first. */
 static uint32_t read_bits(const uint8_t *data, size_t size, uint64_t *bit, unsigned count)
 {
     uint64_t value = 0;

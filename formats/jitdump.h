@@ -26,8 +26,8 @@ enum {
 bool jitdump_is_magic(const void *bytes);
 
 /*
- * The file's header from its first bytes, of which JITDUMP_HEADER_SIZE are enough. CDACQ_DONE: there are too few of
- * them. FORMAT: this is not a jitdump, or its version is not known.
+ * The file's header from its first bytes; JITDUMP_HEADER_SIZE are enough. CDACQ_DONE: there are too few. FORMAT: this
+ * is not a jitdump, or its version is not known.
  */
 enum cdacq_status jitdump_decode_header(const void *bytes, size_t size, struct cdacq_jitdump_record *ret,
                                         struct cdacq_error *err);

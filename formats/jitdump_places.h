@@ -11,7 +11,7 @@
 
 enum { JITDUMP_PLACES_MAX = 1 << 23 };
 
-/* As struct cdacq_jitdump_place, of which there may be millions. */
+/* As struct cdacq_jitdump_place, but small: there may be millions. */
 struct jitdump_place {
     uint64_t code_index;
     uint64_t load;

@@ -9,7 +9,7 @@
 #include "util/base.h"
 
 /*
- * The length in bytes of the instruction at `code`, of which `size` bytes are at hand. 0: there is no such instruction
+ * The length in bytes of the instruction at `code`, where `size` bytes are at hand. 0: there is no such instruction
  * (those of XOP, APX and processors before 64 bits are not known), or it is longer than `size` or 15 bytes.
  */
 unsigned x64_instruction_length(const uint8_t *code, size_t size);

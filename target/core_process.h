@@ -33,7 +33,7 @@ struct core_process_text {
     size_t size;
 };
 
-/* A zeroed struct is one of which nothing is known. */
+/* In a zeroed struct, nothing is known. */
 struct core_process {
     struct core_process_notes seen;
     struct core_threads threads;

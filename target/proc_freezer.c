@@ -32,7 +32,7 @@ static bool is_held_by(const struct control_group *group, const char *folder)
     if (control_group_has(group->controllers, group->controllers_length, "freezer") &&
         snprintf(below, sizeof below, "%s/freezer", folder) < (int)sizeof below)
         return has_line(below, group->path, length, "freezer.state", "FROZEN");
-    if (group->controllers_length) /* of version 1, of which only the freezer freezes */
+    if (group->controllers_length) /* of version 1: only the freezer freezes */
         return false;
     if (has_line(folder, group->path, length, "cgroup.events", "frozen 1"))
         return true;

@@ -1,5 +1,5 @@
 /*
- * proc_maps.h: which parts of which files a process maps. The kernel is asked for one mapping after the other
+ * proc_maps.h: the parts of files that a process maps. The kernel is asked for one mapping after the other
  * (PROCMAP_QUERY, Linux 6.11), which takes half as long as its text does, or else for the text of /proc/PID/maps.
  * Source: proc_pid_maps(5); struct procmap_query in include/uapi/linux/fs.h of Linux.
  */

@@ -76,7 +76,7 @@ struct read_log;
 
 DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
 
-/* What is known of the process as such. A zeroed struct is one of which nothing is known. */
+/* What is known of the process as such: nothing in a zeroed struct. */
 struct target_process {
     int inner_pid; /* of a running process: its id in its own pid namespace */
     char name[17];
@@ -194,7 +194,7 @@ static inline uint64_t target_unsigned_address(const struct target *target, uint
 }
 
 /*
- * Begins an epoch: from now on, what the process may change is read again. Readers must be told (reader_forget). Does
+ * Begins an epoch: from now on, what the process may change is read again. Call reader_forget for each reader. Does
  * nothing if the memory does not change.
  */
 void target_begin_epoch(struct target *target);

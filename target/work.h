@@ -60,8 +60,8 @@ enum {
 enum { WORK_BYTES_OF_A_STEP = 32 }; /* that are compared, summed or unpacked in the time of a step, about */
 
 /*
- * Adds the steps that it takes to go through bytes of a file, of which no reader knows. False if no more are left: then
- * the bytes are not to be read.
+ * Adds the steps that it takes to go through bytes of a file, where no reader counts them. False if no more are left:
+ * then the bytes are not to be read.
  */
 static inline bool work_take_bytes(struct work *work, uint64_t bytes)
 {

@@ -176,7 +176,7 @@ bool file_system_is_local(int fd, int pid)
     return is_local_mount(pid, id, 0);
 }
 
-/* The device of memory that programs share, and of which no mount is listed. */
+/* The device of memory that programs share. No mount of it is listed. */
 static uint64_t memory_device(void)
 {
     static _Atomic uint64_t known;

@@ -40,7 +40,7 @@ static inline const char *plural(uint64_t count)
 /* Writes a number of bytes exactly, in the largest unit that allows it: "8 MiB". */
 void text_bytes(char *ret, size_t size, uint64_t bytes);
 
-/* Writes a number of bytes in the largest unit of which there is one, rounded: "8.3 MiB". */
+/* Writes a number of bytes in the largest unit that they fill, rounded: "8.3 MiB". */
 void text_rounded_bytes(char *ret, size_t size, uint64_t bytes);
 
 /* Writes `size` bytes as 2 * size lower-case digits and a NUL. */

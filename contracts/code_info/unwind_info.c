@@ -30,7 +30,7 @@ void unwind_table_window(struct reader *reader, struct unwind_table *table)
     bool fits = range_fits(fields[F_RuntimeFunction_BeginAddress].offset, 4, table->entry_size) &&
                 range_fits(fields[F_RuntimeFunction_UnwindData].offset, 4, table->entry_size) &&
                 range_fits(fields[F_RuntimeFunction_EndAddress].offset, 4, table->entry_size);
-    bool unverified; /* told by the reads that found the table */
+    bool unverified; /* the reads that found the table say it */
     if (fits)
         table->window =
             reader_try_lasting_view(reader, table->address, (size_t)table->count * table->entry_size, &unverified);

@@ -46,7 +46,7 @@ static inline uint64_t nibble_start(const struct nibble_map *map, uint64_t bucke
 }
 
 /*
- * The last start in nibbles, of which `bucket`'s is the lowest. 0 if all are empty; also, and the reader fails, if the
+ * The last start in nibbles; that of `bucket` is the lowest. 0 if all are empty; also, and the reader fails, if the
  * nibble is above 8: a bucket has no more words.
  */
 static inline uint64_t nibble_last_start(struct reader *reader, const struct nibble_map *map, uint32_t nibbles,

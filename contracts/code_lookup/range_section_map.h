@@ -1,7 +1,7 @@
 /*
  * range_section_map.h: RangeSectionMap: the code ranges of a process. It is a radix tree over the address: five levels
  * of 256 pointers on 64-bit targets (bits 17 to 56; higher ones are ignored), two on 32-bit ones (bits 16 to 31). A
- * slot of level 1 is a list of fragments, each of which names a RangeSection. Bit 0 of every pointer, in slots and in
+ * slot of level 1 is a list of fragments; each names a RangeSection. Bit 0 of every pointer, in slots and in
  * RangeSectionFragment.Next, is a tag ("collectible"). A section that is being deleted is skipped, as in the runtime.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "RangeSectionMap"; src/coreclr/vm/codeman.h.
  */

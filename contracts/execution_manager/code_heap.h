@@ -13,8 +13,8 @@
 #include "contracts/execution_manager/jit_manager.h"
 
 /*
- * The header of the block at `start`, and where its method starts: elsewhere if the block is a method's cold part, in
- * front of which is a pointer to the pointer to the header. 0 for stubs, whose block *ret then is, and when the reader
+ * The header of the block at `start`, and where its method starts: elsewhere if the block is a method's cold part,
+ * which follows a pointer to the pointer to the header. 0 for stubs, whose block *ret then is, and when the reader
  * fails.
  */
 uint64_t code_heap_header(const struct section_reader *section, uint64_t start, uint64_t *ret_method,

@@ -1,5 +1,6 @@
 /*
- * problems.h: what of a heap was left out, and why, in words. The first PROBLEM_MAX are told, and all are counted.
+ * problems.h: what of a heap was left out, and why, in words. The visitor gets the first GC_PROBLEM_MAX, and all are
+ * counted.
  */
 #ifndef CDACQ_CONTRACTS_GC_PROBLEMS_H
 #define CDACQ_CONTRACTS_GC_PROBLEMS_H
@@ -11,7 +12,7 @@ enum { GC_PROBLEM_MAX = 1000 };
 struct gc_problems {
     int (*tell)(const char *text, void *context); /* NULL: they are only counted; non-zero: the visit is to end */
     void *context;
-    bool *stopped; /* the visit is to end: nothing more is told */
+    bool *stopped; /* the visit is to end */
     uint64_t count;
 };
 

@@ -394,7 +394,7 @@ static bool is_written(const struct writer *w, size_t begin, const char *word)
     return w->text->data && w->text->length - begin == length && memcmp(w->text->data + begin, word, length) == 0;
 }
 
-/* An instance of a generic type, of which `T?` and tuples have a syntax of their own. */
+/* An instance of a generic type. `T?` and tuples have a syntax of their own. */
 static void put_instance(struct writer *w, aot_handle type)
 {
     uint32_t offset = aot_handle_offset(type);

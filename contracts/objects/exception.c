@@ -22,8 +22,8 @@ static bool find_bytes(struct reader *reader, uint64_t trace, struct object_arra
 }
 
 /*
- * NativeAOT keeps an array of addresses, of which the first are in use. They are return addresses, and marks between
- * the stacks of throws.
+ * NativeAOT keeps an array of addresses and uses the first ones. They are return addresses, and marks between the
+ * stacks of throws.
  */
 static void read_addresses(struct reader *reader, uint64_t object, uint64_t trace, struct exception *ret)
 {

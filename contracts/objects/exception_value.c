@@ -112,7 +112,7 @@ static void put_unit(struct exception_writer *w, uint16_t unit)
     exception_put(w, utf8, (size_t)(utf16_to_utf8(utf8, bytes, 1, false, false, &taken) - utf8));
 }
 
-/* Whether the literal field `rid` has a value, of which `width` bytes are `bits`. */
+/* Whether the literal field `rid` has a value that begins with the `width` bytes `bits`. */
 static bool constant_is(const struct metadata *metadata, uint32_t rid, uint64_t bits, unsigned width)
 {
     CLEANUP_METADATA_BLOB struct metadata_blob blob;

@@ -141,7 +141,7 @@ static void find_kinds(struct exception_writer *w, const struct aot_tables *tabl
         bool known = false;
         const struct exception_kind *kind =
             methods[i].found ? kind_of_slot(w, tables, method_table, methods[i].slot, &known) : NULL;
-        if (!known) /* the method that runs cannot be told: that of System.Exception may be wrong */
+        if (!known) /* nobody knows the method that runs: that of System.Exception may be wrong */
             w->flaws |= EXCEPTION_TEXT_INFERRED;
         else if (!kind || (i == MESSAGE && !kind->message) || (i == TEXT && !kind->text) ||
                  (i == TRACE && kind != w->base))

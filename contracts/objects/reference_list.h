@@ -1,6 +1,6 @@
 /*
- * reference_list.h: the elements of arrays and of List<T>, if they are references. A list has an array, of which it
- * uses the first elements.
+ * reference_list.h: the elements of arrays and of List<T>, if they are references. A list uses the first elements of an
+ * array.
  * Source: dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Collections/Generic/List.cs.
  */
 #ifndef CDACQ_CONTRACTS_OBJECTS_REFERENCE_LIST_H

@@ -50,7 +50,7 @@ bool stress_thread_read(struct reader *reader, uint64_t address, struct stress_t
 
 struct stress_message {
     uint64_t address;
-    uint64_t time; /* ticks since the start of the log, of which STRESS_TIMESTAMP_BITS bits are known */
+    uint64_t time; /* ticks since the start of the log: the lowest STRESS_TIMESTAMP_BITS bits */
     uint32_t facility;
     uint64_t format; /* address of the format string; 0: no module has it */
     unsigned argument_count;

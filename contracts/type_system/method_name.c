@@ -73,7 +73,7 @@ static bool has_metadata(const struct module *module, struct cdacq_error *err)
     return module && module->status >= 0;
 }
 
-/* Whether a method or its type has type parameters. True if that cannot be told. */
+/* Whether a method or its type has type parameters. True if that is not known. */
 static bool is_generic(const struct metadata *metadata, uint32_t token)
 {
     struct metadata_generics of_type, of_method;
@@ -543,7 +543,7 @@ static bool lacks_something(const struct method_name *name)
     return name->error.status < 0 || name->doubt.status < 0;
 }
 
-/* Whether the runtime's map and the tables of the image, of which one has named the block, mean different methods. */
+/* One of the runtime's map and the tables of the image has named the block: whether the other names another method. */
 static bool is_contradicted(const struct method_namer *namer, const struct code_block *block)
 {
     struct reader *reader = namer->cache->reader;

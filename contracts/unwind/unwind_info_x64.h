@@ -1,5 +1,5 @@
 /*
- * unwind_info_x64.h: UNWIND_INFO of x64, decoded, and the instructions of which an epilog may consist.
+ * unwind_info_x64.h: UNWIND_INFO of x64, decoded, and the instructions that an epilog may have.
  * Source: Microsoft's "x64 exception handling"; dotnet/runtime src/coreclr/unwinder/amd64/unwinder.cpp, which also has
  * UWOP_SET_FPREG_LARGE of non-Windows systems.
  */
@@ -91,7 +91,7 @@ struct epilog_instruction_x64 {
     int64_t displacement; /* of ADD_RSP and LEA_RSP */
 };
 
-/* The instruction at `bytes`, of which EPILOG_INSTRUCTION_MAX can be read; zeros are no instruction of an epilog. */
+/* The instruction at `bytes`, at least EPILOG_INSTRUCTION_MAX; zeros are no instruction of an epilog. */
 struct epilog_instruction_x64 epilog_instruction_x64_at(const uint8_t *bytes);
 
 /*

@@ -1,6 +1,6 @@
 /*
  * attributes.h: the custom attributes that names depend on. In most names, what cannot be read counts as absent, since
- * such an attribute only adds to a name; the source is told.
+ * such an attribute only adds to a name; the source hears of it.
  */
 #ifndef CDACQ_FORMATS_NAMES_ATTRIBUTES_H
 #define CDACQ_FORMATS_NAMES_ATTRIBUTES_H

@@ -97,7 +97,7 @@ static inline void namer_retry(struct namer *n, size_t length)
         n->text->data[length] = '\0';
 }
 
-/* A part of the name is written without what cannot be read, of which the source is told. OK: nothing is lost. */
+/* A part of the name is written without what cannot be read, and the source hears of it. OK: nothing is lost. */
 static inline void namer_lose(struct namer *n, enum cdacq_status status)
 {
     if (UNLIKELY(status < 0) && n->source->part_lost)

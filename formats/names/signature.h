@@ -219,7 +219,7 @@ static inline void signature_skip_uint(struct signature *s)
 
 /*
  * Takes types of the plain forms, at most `left`; returns how many of these remain. Tables hold tens of thousands of
- * signatures, nearly all of which have no other forms.
+ * signatures, and nearly all have no other forms.
  */
 static inline uint64_t signature_skip_plain(struct signature *s, uint64_t left)
 {

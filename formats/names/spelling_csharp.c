@@ -4,7 +4,7 @@
  *     Ns.Outer.Inner<int>.M<U>(int, ref U, Ns.Dictionary<string, int>.Enumerator[], (int, string)?, params U[])
  *
  * Types and methods show what they are instantiated over, and so do the parameters. The formal parameter (T) stands for
- * an argument that is not known, of which the source is told, and for System.__Canon: code that is shared has no
+ * an argument that is not known (the source hears of it), and for System.__Canon: code that is shared has no
  * argument. Names are those of the metadata (`<>c.<Main>b__0_0`), except that operators and accessors are written as C#
  * writes them (member.h). A level of a type lists the generic parameters that it adds to those of the enclosing types,
  * in place of its `N suffix. Types are named in full, primitive ones by keyword; formal parameters that are not known

@@ -185,7 +185,7 @@ bool type_formal_instead(struct namer *n, size_t begin)
     if (status == CDACQ_OK || !n->types->formal || n->text->broken)
         return false;
     namer_retry(n, begin);
-    if (n->source->argument_lost) /* first: what it is told of could also keep the formal parameter from being read */
+    if (n->source->argument_lost) /* first: the same loss could also keep the formal parameter from being read */
         n->source->argument_lost(n->source->context, status);
     return n->types->formal(n) || namer_fail(n, status);
 }

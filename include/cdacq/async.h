@@ -12,8 +12,8 @@
 CDACQ_BEGIN_DECLS
 
 /*
- * Async methods of which each awaits the one before, from the innermost, and chains that are equal: their methods
- * await in the same places, and the innermost ones wait for the same kind of thing. A chain ends at a method whose
+ * Async methods, from the innermost: each awaits the one before. Equal chains are one: their methods await in the same
+ * places, and the innermost ones wait for the same kind of thing. A chain ends at a method whose
  * task several methods await, and at a task that completes with several others (Task.WhenAll, Task.WhenAny); each
  * suspended method is in one chain. The library sets `size`. What pointers point to is valid until the callback
  * returns.
@@ -55,7 +55,7 @@ struct cdacq_async_info {
     uint64_t chain_count;   /* with equal ones */
     uint64_t method_count;  /* suspended methods in all of them */
     uint64_t failed_count;  /* failed tasks that nobody has observed */
-    uint64_t problem_count; /* what was left out: each was told to cdacq_async_visitor.problem, up to 1,000 */
+    uint64_t problem_count; /* what was left out: cdacq_async_visitor.problem got the first 1,000 */
 };
 
 /*

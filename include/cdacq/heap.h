@@ -67,7 +67,7 @@ struct cdacq_heap_info {
     bool has_regions;       /* it has regions rather than segments */
     bool is_under_way;      /* a garbage collection moved objects at that moment: parts of the heap are inconsistent */
     uint32_t heap_count;    /* 1 for workstation GC */
-    uint64_t problem_count; /* what was left out: each was told to cdacq_heap_visitor.problem, up to 1,000 */
+    uint64_t problem_count; /* what was left out: cdacq_heap_visitor.problem got the first 1,000 */
     /* The last allocation that the GC could not make, if it ever was; NONE: there was none, or it is not known. */
     enum cdacq_oom_reason oom_reason;
     uint64_t oom_bytes; /* that were asked for */
@@ -175,9 +175,9 @@ struct cdacq_memory_use {
 
 /*
  * Sums up the memory of the process. Where the runtime runs with DOTNET_EnableWriteXorExecute=0, its loader heaps
- * cannot be told from `other`. Of a damaged heap, what is not known to be the GC's is in `other`. Fails with ARGUMENT;
- * with IO if a running process does not tell (/proc/PID/smaps), or has ended; with NOMEM; and where the target is
- * neither a core nor a process.
+ * cannot be distinguished from `other`. Of a damaged heap, what is not known to be the GC's is in `other`. Fails with
+ * ARGUMENT; with IO if a running process does not tell (/proc/PID/smaps), or has ended; with NOMEM; and where the
+ * target is neither a core nor a process.
  */
 CDACQ_API enum cdacq_status cdacq_session_get_memory_use(struct cdacq_session *session, struct cdacq_memory_use *ret,
                                                          struct cdacq_error *err);

@@ -38,7 +38,7 @@ struct cdacq_lock {
     uint64_t owner;    /* address of its Thread; 0: none, not known, or the runtime has deleted it */
     /*
      * The kernel's id of the owner; 0: none, or not known. A System.Threading.Lock of .NET 9 and 10 keeps the id of an
-     * owner that has ended. In a graph, this is the id with which the thread was added; otherwise, it is the id in the
+     * owner that has ended. In a graph, this is the id of the thread as it was added; otherwise, it is the id in the
      * process's own pid namespace.
      */
     int owner_tid;

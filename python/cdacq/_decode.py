@@ -165,7 +165,7 @@ assert METHOD_SIZE == ctypes.sizeof(_abi.Method)
 
 
 class Strings:
-    """The strings of one call's answers, many of which share them."""
+    """The strings of one call's answers. Many answers share them."""
 
     def __init__(self) -> None:
         self._known: dict[int, str | None] = {0: None}

@@ -50,7 +50,7 @@ def _output(command: str) -> str:
 
 
 def _name(thread: Any) -> str | None:
-    """A thread's name. The kernel keeps 15 bytes of it, the last of which can be the first part of a character."""
+    """A thread's name. The kernel keeps 15 bytes of it; they can end within a character."""
     try:
         name: str | None = thread.name
     except UnicodeDecodeError as error:
@@ -246,7 +246,7 @@ def _solib_name(pc: int) -> str | None:
 
 
 class _Unwinder(gdb.unwinder.Unwinder):
-    """Unwinds managed code and the runtime's stubs, and native code out of which only a Frame of the runtime leads."""
+    """Unwinds managed code, the runtime's stubs, and native code that only a Frame of the runtime leads out of."""
 
     def __init__(self) -> None:
         super().__init__("cdacq")

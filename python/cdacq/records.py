@@ -776,7 +776,7 @@ class Waits(NamedTuple):
     locks: list[Lock]
     waits: list[Wait]
     deadlocks: list[list[Wait]]
-    """Threads each of which waits for the next, and the last for the first."""
+    """Threads: each waits for the next, and the last for the first."""
     problem: str | None
     """Why something may be missing."""
     thread_pool: ThreadPool | None

@@ -13,7 +13,7 @@ struct visit {
     uint64_t free_method_table;
     struct gc_problems problems;
     struct gc_references references;
-    uint64_t object; /* whose references are told */
+    uint64_t object; /* whose references are visited */
     bool stopped;
 };
 

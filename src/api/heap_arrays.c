@@ -1,4 +1,4 @@
-/* heap_arrays.c: the objects of the heap as arrays: a visit of the heap that keeps what it is told. */
+/* heap_arrays.c: the objects of the heap as arrays: a visit of the heap that keeps what it gets. */
 #include "cdacq/heap.h"
 
 #include "util/error.h"

@@ -10,7 +10,7 @@
 #include "src/lookup/opened_session.h"
 #include "target/threads.h"
 
-enum { FIRST_THREADS = 64 }; /* of the runtime's list, of which the process has one at least */
+enum { FIRST_THREADS = 64 }; /* of the runtime's list; the process has one at least */
 
 static enum cdacq_status doubt(struct cdacq_error *err, const char *what, const char *why)
 {

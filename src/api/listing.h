@@ -1,5 +1,5 @@
 /*
- * listing.h: listings of which only a part is of interest.
+ * listing.h: listings with a filter.
  */
 #ifndef CDACQ_API_LISTING_H
 #define CDACQ_API_LISTING_H

@@ -11,7 +11,7 @@
 
 enum {
     FIRST_FRAMES = 3,  /* methods of FailFast that are looked at */
-    HIDDEN_SLOTS = 256 /* recent methods of which is known whether stack traces hide them */
+    HIDDEN_SLOTS = 256 /* recent methods, and whether stack traces hide them */
 };
 
 /* A managed frame at the end of the stack. */

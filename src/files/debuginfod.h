@@ -8,7 +8,7 @@
 #include "cdacq/target.h"
 #include "target/file_policy.h"
 
-/* Who is told what is fetched: the fields of struct cdacq_options. The context of the functions. */
+/* Who hears of what is fetched: the fields of struct cdacq_options. The context of the functions. */
 struct debuginfod_listener {
     void (*fetching)(const struct cdacq_need *file, uint64_t done, uint64_t total, void *context); /* may be NULL */
     void *context;

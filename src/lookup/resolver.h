@@ -197,7 +197,7 @@ static inline struct arena *resolver_record_arena(struct resolver *resolver)
 /* A text that lives as long as the session or, of a running process, until the next epoch. NULL when out of memory. */
 const char *resolver_text(struct resolver *resolver, const char *text, size_t length);
 
-/* The same, and one copy for equal texts without NUL: for texts of which there are few, asked for again and again. */
+/* The same, and one copy for equal texts without NUL: for few texts that are asked for again and again. */
 const char *resolver_intern(struct resolver *resolver, const char *text, size_t length);
 
 #endif

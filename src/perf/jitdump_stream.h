@@ -41,7 +41,7 @@ enum cdacq_status jitdump_stream_open_again(const struct jitdump_stream *stream,
                                             struct cdacq_error *err);
 void jitdump_stream_close(struct jitdump_stream *stream);
 
-/* Returns to the beginning of the file, of which nothing that was read is valid any more. */
+/* Returns to the beginning of the file. Nothing that was read is valid any more. */
 void jitdump_stream_restart(struct jitdump_stream *stream, const char *why);
 
 /* CDACQ_DONE: the file, up to the size last checked, holds no further complete record. */

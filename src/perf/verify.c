@@ -11,7 +11,7 @@
 #include "util/sized.h"
 
 enum {
-    OWN_PROCESS_MAX = 256, /* methods of a file, of which one at least is in its own process */
+    OWN_PROCESS_MAX = 256, /* methods of a file; one at least is in its own process */
     PROGRESS_STEP = 1024,  /* records */
     ASKED_AT_ONCE = 4096,  /* records and methods, in one epoch */
 };
@@ -187,7 +187,7 @@ static enum cdacq_status report(struct verifier *v, const struct cdacq_compariso
 }
 
 /*
- * Lines of a name whose method the target does not have cannot be told from symbols if they look like them. No verdict
+ * Lines of a name whose method the target does not have may look like symbols, and then nothing shows it. No verdict
  * rests on such a line.
  */
 static void weigh_open_name(struct verifier *v, const struct file_record *record, struct cdacq_comparison *comparison,

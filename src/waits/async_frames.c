@@ -221,7 +221,7 @@ static bool is_async(struct resolver *resolver, const struct method_record *reco
            row.impl_flags & METHOD_IMPL_ASYNC;
 }
 
-/* Answers for a method of which only its object is known. */
+/* Answers for a method whose object alone is known. */
 static void answer_unknown(struct resolver *resolver, const struct async_frame *frame, struct cdacq_method *ret)
 {
     (void)error_set(&resolver->error, CDACQ_ERR_MEMORY, frame->info,

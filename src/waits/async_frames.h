@@ -1,6 +1,6 @@
 /*
  * async_frames.h: async methods that wait, as frames: the objects that hold their state lead from a method to the one
- * that awaits it. Both kinds of async methods are told of alike: those with a state machine, and those that the runtime
+ * that awaits it. Both kinds of async methods are covered: those with a state machine, and those that the runtime
  * suspends.
  */
 #ifndef CDACQ_WAITS_ASYNC_FRAMES_H

@@ -90,7 +90,7 @@ void async_kinds_deinit(struct async_kinds *kinds);
 /* The kind of an object's type. `object` may be any number. Does not fail the reader. */
 enum async_kind async_kind_of(struct async_kinds *kinds, uint64_t object);
 
-/* The same for a type, of which `sample` is an object. */
+/* The same for the type of the object `sample`. */
 enum async_kind async_kind_of_type(struct async_kinds *kinds, uint64_t method_table, uint64_t sample);
 
 /* An object's method table, 0 if it cannot be read. `object` may be any number. Does not fail the reader. */

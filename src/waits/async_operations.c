@@ -33,7 +33,7 @@ static bool out_of_memory(struct async_operations *operations)
 
 /* ---- The heap ---- */
 
-/* The kinds of which all objects are needed. */
+/* The kinds whose objects are all needed. */
 static bool is_searched(const struct async_operations *operations, enum async_kind kind)
 {
     return operations->also_searched >> kind & 1 || kind == ASYNC_BOX || kind == ASYNC_RUNTIME_TASK ||

@@ -58,7 +58,7 @@ static const struct option_row *find_row(int id)
     return row;
 }
 
-/* The option of which a word that begins with "--" is a misspelling, or NULL. */
+/* The option that a word with "--" misspells, or NULL. */
 static const char *similar_option(const char *word)
 {
     struct similar similar;

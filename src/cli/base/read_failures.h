@@ -1,6 +1,6 @@
 /*
- * read_failures.h: messages about what cannot be read, of which there may be any number: a whole image may be missing.
- * The first ones are written, the others counted.
+ * read_failures.h: messages about what cannot be read. The first ones are written, the others counted: there may be any
+ * number, as where a whole image is missing.
  */
 #ifndef CDACQ_CLI_BASE_READ_FAILURES_H
 #define CDACQ_CLI_BASE_READ_FAILURES_H

@@ -1,6 +1,5 @@
 /*
- * shown_strings.h: caches the escaped forms of a session's strings, of which many answers have the same: those of text,
- * and those of JSON.
+ * shown_strings.h: caches the escaped forms of a session's strings, in text and in JSON: many answers have the same.
  */
 #ifndef CDACQ_CLI_BASE_SHOWN_STRINGS_H
 #define CDACQ_CLI_BASE_SHOWN_STRINGS_H

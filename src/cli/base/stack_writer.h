@@ -8,7 +8,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/stacks.h"
 
-/* Which native frames a text has. Of a row of several, one line tells how many there are, and of which modules. */
+/* Which native frames a text has. For several in a row, one line has their number and their modules. */
 enum native_frames {
     /* Only the innermost frame of the stack, and those that are alone. Frames that only wait are one line, too. */
     NATIVE_FRAMES_FOLDED,

@@ -1,5 +1,5 @@
 /*
- * cmd_async.c: shows every pending async operation: chains of async methods, each of which awaits the one above it, and
+ * cmd_async.c: shows every pending async operation: chains of async methods, where each awaits the one above it, and
  * what the innermost waits for; then the failed tasks that nobody has observed. The process is stopped while its heap
  * is read.
  */

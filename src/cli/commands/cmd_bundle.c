@@ -52,7 +52,7 @@ struct work {
     struct output_folder folder;
     struct progress progress;
     uint64_t done;
-    uint64_t assemblies; /* each of which has about one PDB */
+    uint64_t assemblies; /* with about one PDB each */
     uint64_t counts[RESULT_COUNT], unconfirmed;
     uint64_t missing_pdbs; /* of `counts`: only lines need them */
     uint64_t bytes;        /* of the copied files */
@@ -258,7 +258,7 @@ static int bundle(const void *given, const struct opened_target *opened)
     if (status < 0)
         message("%s", error.message);
     /* What a core would need that is cut off, or in which no code can be found, is not all known. */
-    bool is_part = is_cut_off(opened->name, opened->target) || !opened->session; /* and the reason was told */
+    bool is_part = is_cut_off(opened->name, opened->target) || !opened->session; /* and a message has said why */
     bool is_nothing = is_part && !work.counts[COPIED] && !work.counts[PRESENT] && !work.counts[MISSING];
     if (!output_close_if(&work.out, status >= 0 && !work.failed && !is_nothing))
         return EXIT_FAILED;

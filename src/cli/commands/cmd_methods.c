@@ -80,7 +80,7 @@ static bool is_wanted(const struct work *work, const struct cdacq_method *method
     return wanted;
 }
 
-/* With patterns, count_unread() has told of names. */
+/* With patterns, count_unread() has reported names. */
 static void tell_doubts(const struct work *work)
 {
     if (!work->pattern_count)

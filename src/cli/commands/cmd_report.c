@@ -193,7 +193,7 @@ static void find_nested_of_others(struct report *report)
         other->dead = report->dead;
         other->cause = report->cause;
         find_nested(other, &error);
-        other->nested_problem = NULL; /* a message has told of it */
+        other->nested_problem = NULL; /* a message has said so */
         report->incomplete += other->incomplete;
         other->dead = NULL;
     }

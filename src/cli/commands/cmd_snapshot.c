@@ -73,7 +73,7 @@ static void add_ip(struct work *work, uint64_t ip)
         out_of_memory();
 }
 
-/* Adds the first, a middle and the last byte of a range, each of which is found in another way. */
+/* Adds the first, a middle and the last byte of a range: each is found in another way. */
 static void add_range(struct work *work, uint64_t begin, uint64_t size)
 {
     if (!begin)

@@ -178,7 +178,7 @@ static void tell_doubts(const struct work *work, uint64_t errors)
     struct stack_doubts doubts = work->doubts;
     const char *mark = work->answers.json ? "\"by\":\"guess\"" : has_paths(work->options) ? "[guess]" : "'?'";
     if (work->answers.json && doubts.ended <= READ_FAILURES_MAX)
-        doubts.ended = 0; /* a message told of each */
+        doubts.ended = 0; /* each had a message */
     stack_doubts_tell(&doubts, mark, errors);
 }
 

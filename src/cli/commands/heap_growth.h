@@ -1,6 +1,6 @@
 /*
  * heap_growth.h: what `heap A B` shows: how many objects of each type there are more in the second heap, and how many
- * bytes. Types are told apart by name: two processes have them at different addresses.
+ * bytes. Types are distinguished by name: two processes have them at different addresses.
  */
 #ifndef CDACQ_CLI_COMMANDS_HEAP_GROWTH_H
 #define CDACQ_CLI_COMMANDS_HEAP_GROWTH_H

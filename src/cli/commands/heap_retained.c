@@ -120,7 +120,7 @@ static void sum_bytes(struct work *work)
         work->all_bytes += heap_graph_size(&work->graph, i);
 }
 
-/* Keeps the largest OBJECTS_MAX objects: a heap of which the least is first. */
+/* Keeps the largest OBJECTS_MAX objects: a heap whose least is first. */
 static void offer(struct retained_list *list, struct retained item)
 {
     size_t at = list->count;

@@ -43,7 +43,7 @@ struct work {
     struct hop *hops;
     size_t hop_count;
     uint64_t cut;    /* objects of the path that were left out */
-    uint64_t unkept; /* objects that were asked for, of which no root was found */
+    uint64_t unkept; /* objects that were asked for and have no known root */
 };
 
 /* ---- Paths ------------------------------------------------------------------------------------------------------ */

@@ -106,6 +106,6 @@ void inspection_ask(struct inspection *inspection, struct cdacq_session *session
     enum cdacq_status status =
         cdacq_session_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error);
     if (status == CDACQ_ERR_MEMORY && inspection->method.prepared_unknown)
-        status = CDACQ_NOT_MANAGED; /* told of method_desc */
+        status = CDACQ_NOT_MANAGED; /* method_desc says so */
     note(inspection, QUESTION_ENTRY_METHOD_DESC, status, &error);
 }

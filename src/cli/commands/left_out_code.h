@@ -13,11 +13,11 @@
 
 struct left_out {
     const struct cdacq_target *target;
-    bool at_once; /* each is told when it is taken */
+    bool at_once; /* each has its message when it is taken */
     uint64_t count;
     /* Held back until it is known whether anything was written. The last place is for what has no address. */
     char *complaints[READ_FAILURES_MAX + 1];
-    uint64_t complaint_count; /* also those that are told at once */
+    uint64_t complaint_count; /* also those with a message at once */
 };
 
 /* What sink.left_out of the library calls this for, it takes. Returns 0. */

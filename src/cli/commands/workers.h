@@ -1,7 +1,7 @@
 /*
- * workers.h: processes of the tool that do one item after the other, each of which may never be done: it needs memory,
- * or a file, that never comes, and no signal ends such a wait. Once an item holds its process up, another process goes
- * on with the rest. After WORKERS_SECONDS, the process is left behind: it keeps no file of the tool open.
+ * workers.h: processes of the tool that do one item after the other. Each may never be done: it needs memory, or a
+ * file, that never comes, and no signal ends such a wait. Once an item holds its process up, another process goes on
+ * with the rest. After WORKERS_SECONDS, the process is left behind: it keeps no file of the tool open.
  */
 #ifndef CDACQ_CLI_COMMANDS_WORKERS_H
 #define CDACQ_CLI_COMMANDS_WORKERS_H
@@ -15,13 +15,13 @@ struct workers_result {
     const char *text; /* not NULL */
     size_t length;
     bool is_partly; /* as workers_tell() has it */
-    bool is_late;   /* there was no time for more; the text is what was told before that, or empty */
+    bool is_late;   /* there was no time for more; the text is what came before that, or empty */
 };
 
 /* In a process that does items: where it tells results. */
 struct workers_self;
 
-/* Tells what `out` holds, in place of what was told before. At most some 200 KB. */
+/* Sends what `out` holds, in place of what was sent before. At most some 200 KB. */
 void workers_tell(struct workers_self *self, const struct output *out, bool is_partly);
 
 /* Does an item, in another process. Writes nothing but what it tells. */

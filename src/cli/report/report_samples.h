@@ -7,8 +7,7 @@
 #include "src/cli/base/busy_threads.h"
 
 /*
- * Measures how busy the threads are and, of the busiest, samples the stacks, for each of which the process is stopped
- * for a moment.
+ * Measures how busy the threads are, and samples the stacks of the busiest. Each sample stops the process for a moment.
  */
 void report_watch(struct cdacq_target *target, int pid, struct busy_threads *ret);
 

@@ -220,8 +220,8 @@ static bool begins_with_any(const char *text, const char *const *starts, size_t 
 }
 
 /*
- * Whether a thread of the runtime waits for work: in a method that does nothing else, or in native code, all of which
- * is the runtime's or that of the C library. None is idle while a thread suspends the others, as each may have a part
+ * Whether a thread of the runtime waits for work: in a method that does nothing else, or in native code of the runtime
+ * and the C library alone. None is idle while a thread suspends the others, as each may have a part
  * in that.
  */
 static bool is_idle(const struct stack *stack)

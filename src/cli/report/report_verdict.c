@@ -1,7 +1,7 @@
 /*
  * report_verdict.c: what a report says first: what is wrong, where, who has to go on first, how sure that is, and which
  * command shows more. It is formed from what the report has already. Of a process that has not ended by itself, the
- * worst is told: what stops it from outside, a deadlock, a lock whose owner has ended, a thread that delays a
+ * worst comes first: what stops it from outside, a deadlock, a lock whose owner has ended, a thread that delays a
  * suspension, a thread pool that starves, a lock that threads wait for, or a thread that is busy.
  */
 #include <inttypes.h>

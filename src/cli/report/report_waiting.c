@@ -290,7 +290,7 @@ static void put_task(struct output *out, const struct report *report, const stru
         return;
     }
     uint32_t others = wait->task_count > 1 ? wait->tasks[0].others : 0;
-    if (!method && others) /* one of which follows */
+    if (!method && others) /* one follows */
         output_printf(out, " for %s%" PRIu32 " tasks (Task.WhenAll)", others < TASK_OTHERS_MAX ? "" : "at least ",
                       others + 1);
     else
@@ -314,7 +314,7 @@ static void put_last_task(struct output *out, const struct cdacq_wait *wait)
         output_printf(out, ", and %s%" PRIu32 " more", last->others < TASK_OTHERS_MAX ? "" : "at least ", last->others);
 }
 
-/* The public method of which a method of the framework is a part: the JIT compiler inlines the public one. */
+/* The public method that a method of the framework is a part of: the JIT compiler inlines the public one. */
 static void put_called(struct output *out, const struct cdacq_method *called)
 {
     static const struct {

@@ -59,7 +59,7 @@ static void put_aim(struct output *out, const struct report *report, const struc
     put_doubt_and_timeout(out, wait);
 }
 
-/* The same for several threads, each of which waits for a task of its own that reads like this one. */
+/* The same for several threads: each waits for a task of its own that reads like this one. */
 static void put_aim_of_each(struct output *out, const struct cdacq_wait *wait)
 {
     output_literal(out, ", each for a task ");
