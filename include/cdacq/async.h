@@ -13,10 +13,9 @@ CDACQ_BEGIN_DECLS
 
 /*
  * Async methods, from the innermost: each awaits the one before. Equal chains are one: their methods await in the same
- * places, and the innermost ones wait for the same kind of thing. A chain ends at a method whose
- * task several methods await, and at a task that completes with several others (Task.WhenAll, Task.WhenAny); each
- * suspended method is in one chain. The library sets `size`. What pointers point to is valid until the callback
- * returns.
+ * places, and the innermost ones wait for the same kind of thing. A chain ends at a method whose task several methods
+ * await, and at a task that completes with several others (Task.WhenAll, Task.WhenAny); each suspended method is in one
+ * chain. The library sets `size`. What pointers point to is valid until the callback returns.
  */
 struct cdacq_async_chain {
     size_t size;

@@ -11,9 +11,9 @@ CDACQ_BEGIN_DECLS
 /* ---- Opening a target -------------------------------------------------------------------------------------------- */
 
 /*
- * An open target. Several threads may share one of a core, an image or caller's memory; one thread at a time may use a
- * live process, or a target with CDACQ_OPEN_RECORD, and its sessions. It owns the strings in the structs that describe
- * it.
+ * An open target. Several threads may use that of a core, an image or caller's memory at once. One thread at a time may
+ * use a live process, or a target with CDACQ_OPEN_RECORD, together with its sessions. This holds for all calls on a
+ * target. It owns the strings in the structs that describe it.
  *
  * A file that the target names, or memory that a process maps from such a file, may be on a file system that never
  * answers (FUSE, NFS). Only then does the library fork a helper process, which looks at it in the library's place and
@@ -454,7 +454,7 @@ struct cdacq_runtime_info {
 
 /*
  * Calls `visit` for every runtime, in the order of cdacq_options.runtime. Strings are valid until it returns. Does not
- * fail: returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero. Under the thread rule of struct cdacq_target.
+ * fail: returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero.
  */
 CDACQ_API enum cdacq_status cdacq_target_visit_runtimes(struct cdacq_target *target,
                                                         int (*visit)(const struct cdacq_runtime_info *runtime,
@@ -473,7 +473,7 @@ struct cdacq_contract_info {
 
 /*
  * Calls `visit` for every contract of the merged descriptor, in its order. Reads no memory of the target, and does not
- * fail: returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero. Under the thread rule of struct cdacq_target.
+ * fail: returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero.
  */
 CDACQ_API enum cdacq_status cdacq_target_visit_contracts(struct cdacq_target *target,
                                                          int (*visit)(const struct cdacq_contract_info *contract,
@@ -512,7 +512,7 @@ struct cdacq_mapped_file {
  * managed code is for cdacq_session_visit_code_files. Looks for each file that the target lacks bytes of, so it can
  * take long, and may call find_file, describe_need and fetching of the options. A file that is not found is no failure:
  * it has a `problem`. Returns CDACQ_OK, or CDACQ_STOPPED if `visit` returned non-zero; fails with IO if the process has
- * ended before its mappings were listed, or NOMEM. Under the thread rule of struct cdacq_target.
+ * ended before its mappings were listed, or NOMEM.
  */
 CDACQ_API enum cdacq_status cdacq_target_visit_mapped_files(struct cdacq_target *target,
                                                             int (*visit)(const struct cdacq_mapped_file *file,
@@ -544,7 +544,7 @@ struct cdacq_descriptor_item {
 
 /*
  * Calls `visit` for every type, followed by its fields, then for globals, then for contracts. CDACQ_STOPPED: `visit`
- * returned non-zero. Fails with NOMEM. Under the thread rule of struct cdacq_target.
+ * returned non-zero. Fails with NOMEM.
  */
 CDACQ_API enum cdacq_status cdacq_target_visit_descriptor(struct cdacq_target *target,
                                                           int (*visit)(const struct cdacq_descriptor_item *item,
