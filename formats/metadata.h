@@ -333,6 +333,10 @@ enum cdacq_status metadata_generics_at(const struct metadata *metadata, const st
 enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
                                    uint32_t *ret_end);
 
+/* The fields of a TypeDef: rids [begin, end). FORMAT if the table is indirect. */
+enum cdacq_status metadata_fields(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
+                                  uint32_t *ret_end);
+
 /* The Param of parameter `number` of a MethodDef, from 1; *ret_rid is 0 if there is none, or if there is ParamPtr. */
 enum cdacq_status metadata_parameter(const struct metadata *metadata, uint32_t method, uint32_t number,
                                      uint32_t *ret_rid);

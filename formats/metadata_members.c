@@ -5,24 +5,6 @@
 
 enum { HAS_CONSTANT_BITS = 2 }; /* of the coded index (II.24.2.6), in which a field has the tag 0 */
 
-enum cdacq_status metadata_fields(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
-                                  uint32_t *ret_end)
-{
-    uint32_t begin, end = metadata_row_count(metadata, METADATA_FIELD) + 1, limit = end;
-    if (metadata_row_count(metadata, METADATA_FIELD_PTR))
-        return CDACQ_ERR_FORMAT;
-    enum cdacq_status status = metadata_cell(metadata, METADATA_TYPE_DEF, type, TYPE_DEF_FIELD_LIST, &begin);
-    if (status == CDACQ_OK && type < metadata_row_count(metadata, METADATA_TYPE_DEF))
-        status = metadata_cell(metadata, METADATA_TYPE_DEF, type + 1, TYPE_DEF_FIELD_LIST, &end);
-    if (status != CDACQ_OK)
-        return status;
-    if (begin == 0 || begin > end || end > limit)
-        return CDACQ_ERR_FORMAT;
-    *ret_begin = begin;
-    *ret_end = end;
-    return CDACQ_OK;
-}
-
 enum cdacq_status metadata_method_takes_nothing(const struct metadata *metadata, uint32_t method, bool *ret)
 {
     enum { GENERIC = 0x10 }; /* II.23.2.1 */

@@ -28,10 +28,6 @@ struct metadata_interface_impl {
 METADATA_ROW_READER(field, FIELD)
 METADATA_ROW_READER(interface_impl, INTERFACE_IMPL)
 
-/* The fields of a TypeDef: rids [begin, end). FORMAT if the table is indirect. */
-enum cdacq_status metadata_fields(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
-                                  uint32_t *ret_end);
-
 /* The value (index into #Blob) of a literal field; false in *ret_found if it has none. */
 enum cdacq_status metadata_field_constant(const struct metadata *metadata, uint32_t field, bool *ret_found,
                                           uint32_t *ret_value);

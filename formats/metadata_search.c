@@ -106,20 +106,35 @@ static enum cdacq_status find_method_element(const struct metadata *metadata, ui
     return status;
 }
 
-enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
-                                   uint32_t *ret_end)
+/* Elements [begin, end) of a list of `length`: those of a TypeDef, by the column of the list. */
+static enum cdacq_status list_of(const struct metadata *metadata, uint32_t type, unsigned column, uint32_t length,
+                                 uint32_t *ret_begin, uint32_t *ret_end)
 {
-    uint32_t begin, end = method_list_length(metadata) + 1, limit = end;
-    enum cdacq_status status = metadata_cell(metadata, METADATA_TYPE_DEF, type, TYPE_DEF_METHOD_LIST, &begin);
+    uint32_t begin, end = length + 1;
+    enum cdacq_status status = metadata_cell(metadata, METADATA_TYPE_DEF, type, column, &begin);
     if (status == CDACQ_OK && type < metadata->tables[METADATA_TYPE_DEF].rows)
-        status = metadata_cell(metadata, METADATA_TYPE_DEF, type + 1, TYPE_DEF_METHOD_LIST, &end);
+        status = metadata_cell(metadata, METADATA_TYPE_DEF, type + 1, column, &end);
     if (status != CDACQ_OK)
         return status;
-    if (begin == 0 || begin > end || end > limit)
+    if (begin == 0 || begin > end || end > length + 1)
         return CDACQ_ERR_FORMAT;
     *ret_begin = begin;
     *ret_end = end;
     return CDACQ_OK;
+}
+
+enum cdacq_status metadata_methods(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
+                                   uint32_t *ret_end)
+{
+    return list_of(metadata, type, TYPE_DEF_METHOD_LIST, method_list_length(metadata), ret_begin, ret_end);
+}
+
+enum cdacq_status metadata_fields(const struct metadata *metadata, uint32_t type, uint32_t *ret_begin,
+                                  uint32_t *ret_end)
+{
+    if (metadata->tables[METADATA_FIELD_PTR].rows)
+        return CDACQ_ERR_FORMAT;
+    return list_of(metadata, type, TYPE_DEF_FIELD_LIST, metadata->tables[METADATA_FIELD].rows, ret_begin, ret_end);
 }
 
 /* Searches every type: the method lists in a `#-` stream under construction need not ascend. */

@@ -35,16 +35,9 @@ void mock_expect_nothing(struct mock *mock, uint64_t begin, uint64_t end)
     mock->functions.count = kept;
 }
 
-static int compare_functions(const void *a, const void *b)
-{
-    const struct mock_function *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 const struct mock_function *mock_functions(struct mock *mock, size_t *ret_count)
 {
-    if (mock->functions.count)
-        qsort(mock->functions.items, mock->functions.count, sizeof *mock->functions.items, compare_functions);
+    sort_u64(mock->functions.items, mock->functions.count, sizeof *mock->functions.items);
     *ret_count = mock->functions.count;
     return mock->functions.items;
 }

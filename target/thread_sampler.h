@@ -34,11 +34,6 @@ struct sampled_thread {
     bool waited;      /* when it was last looked at */
 };
 
-static inline uint64_t sampled_thread_key(struct sampled_thread *const *thread)
-{
-    return (uint64_t)(*thread)->tid;
-}
-
 DEFINE_VECTOR_TYPE(sampled_list, struct sampled_thread *);
 
 struct thread_sampler {

@@ -258,18 +258,6 @@ static void list_table(struct lister *lister, uint64_t table, unsigned level, ui
         window_deinit(&window);
 }
 
-static int compare_sections(const void *a, const void *b)
-{
-    const struct range_section *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-static int compare_listed(const void *a, const void *b)
-{
-    const struct listed_section *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
-}
-
 /*
  * Whether every look-up of an address in `section` finds it, or fails for want of memory: `count` slots without a gap
  * list it. The map ignores the highest bits of an address.
@@ -307,20 +295,13 @@ static size_t add_claims(struct lister *lister, const struct range_section *sect
     return alike;
 }
 
-static int compare_claims(const void *a, const void *b)
-{
-    const struct claim *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 /* A section is not whole if some look-ups in it come to another one, which does not hold their address. */
 static void apply_claims(struct lister *lister, struct range_section_list *list)
 {
     const struct claims *claims = &lister->claims;
     uint64_t end = 0; /* of the claims that begin before the section's end */
     size_t next = 0;
-    if (claims->count)
-        qsort(claims->items, claims->count, sizeof *claims->items, compare_claims);
+    sort_u64(claims->items, claims->count, sizeof *claims->items);
     for (size_t i = 0; i < list->count; i++) {
         struct range_section *section = &list->items[i];
         for (; next < claims->count && claims->items[next].begin < section->end; next++)
@@ -363,8 +344,7 @@ static bool read_sections(struct lister *lister, struct range_section_list *ret)
 {
     struct reader *reader = lister->reader;
     const struct listed_sections *sections = &lister->sections;
-    if (sections->count)
-        qsort(sections->items, sections->count, sizeof *sections->items, compare_listed);
+    sort_u64(sections->items, sections->count, sizeof *sections->items);
     ret->items = calloc(sections->count + 1, sizeof *ret->items);
     if (!ret->items)
         return reader_fail(reader, CDACQ_ERR_NOMEM, 0, "range sections");
@@ -383,7 +363,7 @@ static bool read_sections(struct lister *lister, struct range_section_list *ret)
             add_claims(lister, NULL, listed, next - i);
         }
     }
-    qsort(ret->items, ret->count, sizeof *ret->items, compare_sections);
+    sort_u64(ret->items, ret->count, sizeof *ret->items);
     lister->left_out += leave_out_impossible(ret);
     apply_claims(lister, ret);
     return !reader_failed(reader);

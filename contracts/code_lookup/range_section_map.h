@@ -19,8 +19,8 @@ enum range_section_flags {
 };
 
 struct range_section {
-    uint64_t address; /* of the RangeSection */
-    uint64_t begin, end;
+    uint64_t begin, end; /* first, for sort_u64() */
+    uint64_t address;    /* of the RangeSection */
     uint64_t jit_manager, heap_list, r2r_module, range_list;
     uint32_t flags;    /* enum range_section_flags */
     uint8_t stub_kind; /* enum cdacq_code_kind of a range of stubs outside of the map, which they fill; otherwise 0 */

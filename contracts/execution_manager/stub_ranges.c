@@ -166,12 +166,6 @@ static bool add_range(uint64_t begin, uint64_t end, enum cdacq_code_kind kind, v
     return !reader_failed(listing->reader);
 }
 
-static int compare_begins(const void *a, const void *b)
-{
-    const struct range_section *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 /*
  * Merges both lists. Of a range, what a section holds is left out: look-ups find the section there. `sections` and
  * `ranges` are sorted.
@@ -211,13 +205,13 @@ bool stub_ranges_add(struct reader *reader, const struct image_bounds *image, st
     visit_ranges(reader, image, add_range, &listing);
     bool good = !reader_failed(reader);
     if (good && listing.sections.count) {
-        qsort(listing.sections.items, listing.sections.count, sizeof *listing.sections.items, compare_begins);
+        sort_u64(listing.sections.items, listing.sections.count, sizeof *listing.sections.items);
         good = merge(list, &listing.sections, &merged);
         if (!good)
             reader_fail(reader, CDACQ_ERR_NOMEM, 0, "ranges of stubs");
     }
     if (good && merged.count) {
-        qsort(merged.items, merged.count, sizeof *merged.items, compare_begins);
+        sort_u64(merged.items, merged.count, sizeof *merged.items);
         free(list->items);
         list->items = merged.items;
         list->count = merged.count;

@@ -66,12 +66,6 @@ static bool add_threads(struct reader *reader, struct gc_problems *problems, str
     return good;
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct gc_hole *left = a, *right = b;
-    return (left->begin > right->begin) - (left->begin < right->begin);
-}
-
 bool gc_holes_read(struct reader *reader, const struct gc *gc, struct gc_problems *problems, struct gc_holes *ret)
 {
     const struct layout *layout = reader->layout;
@@ -87,7 +81,6 @@ bool gc_holes_read(struct reader *reader, const struct gc *gc, struct gc_problem
                      ret);
             good = gc_problem_of_reader(problems, reader, "the allocation context of a generation");
         }
-    if (ret->count)
-        qsort(ret->items, ret->count, sizeof *ret->items, by_begin);
+    sort_u64(ret->items, ret->count, sizeof *ret->items);
     return good;
 }

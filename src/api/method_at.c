@@ -92,12 +92,6 @@ struct new_item {
     size_t item;
 };
 
-static int compare_new_items(const void *a, const void *b)
-{
-    const struct new_item *x = a, *y = b;
-    return x->ip < y->ip ? -1 : x->ip > y->ip;
-}
-
 /*
  * Lists the items of the chunk: those with a record, then the others by address, because methods that are near each
  * other rest on the same memory.
@@ -111,7 +105,7 @@ static void list_items(const struct running_batch *batch, size_t *ret)
             *ret++ = i;
         else
             items[count++] = (struct new_item){batch->ips[i], i};
-    qsort(items, count, sizeof *items, compare_new_items);
+    sort_u64(items, count, sizeof *items);
     for (size_t i = 0; i < count; i++)
         *ret++ = items[i].item;
 }

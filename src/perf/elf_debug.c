@@ -185,12 +185,6 @@ static uint32_t form_lines(struct elf_debug *debug, const struct debug_unit *uni
     return dwarf_line_end_unit(writer, files->items, files->count);
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct debug_range *x = a, *y = b;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
 /*
  * Finds the ranges of all units: code of one unit that nothing of another one separates is one range, because programs
  * that read the file take time for each.
@@ -205,8 +199,7 @@ static bool form_ranges(struct elf_debug *debug, struct debug_ranges *ranges)
             if (!debug_ranges_append(ranges, range))
                 return false;
         }
-    if (ranges->count)
-        qsort(ranges->items, ranges->count, sizeof *ranges->items, by_begin);
+    sort_u64(ranges->items, ranges->count, sizeof *ranges->items);
     for (size_t i = 0; i < ranges->count; i++) {
         struct debug_range *last = &ranges->items[count - (count > 0)], range = ranges->items[i];
         if (count && last->unit == range.unit && range.begin - last->begin <= last->end - last->begin + GAP_MAX) {

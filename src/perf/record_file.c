@@ -19,12 +19,6 @@ static enum cdacq_status io_error(const struct record_file *file, struct cdacq_e
     return error_set(err, CDACQ_ERR_IO, 0, "cannot read '%s': %s", error_printable(path, sizeof path, file->path), why);
 }
 
-static int compare_moved(const void *a, const void *b)
-{
-    const struct moved_load *x = a, *y = b;
-    return (x->load > y->load) - (x->load < y->load);
-}
-
 static struct moved_load *find_moved(const struct moved_loads *moved, uint64_t load)
 {
     struct moved_load *items = moved->items;
@@ -53,7 +47,7 @@ static enum cdacq_status find_moves(struct record_file *file, struct cdacq_error
             status = error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory");
     }
     if (file->moved.count) {
-        qsort(file->moved.items, file->moved.count, sizeof *file->moved.items, compare_moved);
+        sort_u64(file->moved.items, file->moved.count, sizeof *file->moved.items);
         (void)cdacq_jitdump_visit_places(jitdump, take_place, &file->moved, NULL);
     }
     cdacq_jitdump_close(jitdump);

@@ -222,12 +222,6 @@ static int by_kind(const void *a, const void *b)
                                        : (left->object > right->object) - (left->object < right->object);
 }
 
-static int by_address(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-    return (*left > *right) - (*left < *right);
-}
-
 static int by_object(const void *a, const void *b, void *context)
 {
     const struct heap_graph *graph = context;
@@ -240,8 +234,7 @@ static bool sort_roots(struct heap_graph *graph)
 {
     if (graph->roots.count)
         qsort(graph->roots.items, graph->roots.count, sizeof *graph->roots.items, by_kind);
-    if (graph->slots.count)
-        qsort(graph->slots.items, graph->slots.count, sizeof *graph->slots.items, by_address);
+    sort_u64(graph->slots.items, graph->slots.count, sizeof *graph->slots.items);
     for (size_t i = 0; i < graph->roots.count; i++)
         if (graph->roots.items[i].dependent != GRAPH_NONE && !graph_numbers_append(&graph->dependents, (uint32_t)i))
             return !fail(graph, spill_failure());
