@@ -12,27 +12,25 @@ enum { STATICS_NOT_INITIALIZED = 1 }; /* a tag of DynamicStaticsInfo.GCStatics a
 enum {
     MT_GENERICS_STATICS = 4, /* a bit of MTFlags */
     MT_SLOTS_MASK = 0x1f,    /* of MTFlags2: a bit for each slot that the type has */
-    NUM_VIRTUALS = 12,       /* in a MethodTable */
     SLOTS_IN_TABLE = 2,      /* those that the fixed part has room for */
-    FIXED_SIZE = 64,         /* of a MethodTable */
     VIRTUALS_PER_CHUNK = 8,
-    DYNAMIC_TABLE = 8, /* of a DomainLocalModule, as the next */
-    DYNAMIC_COUNT = 16,
-    DYNAMIC_ENTRY_SIZE = 16,
 };
 
 static uint64_t find_generic_references(struct reader *reader, uint64_t method_table, uint64_t statics)
 {
     uint32_t slots = (uint32_t)read_field(reader, method_table, F_MethodTable_MTFlags2) & MT_SLOTS_MASK;
-    uint64_t virtuals = read_uint(reader, method_table + NUM_VIRTUALS, 2);
+    uint64_t virtuals = read_field(reader, method_table, F_MethodTable_NumVirtuals);
     uint64_t chunks = (virtuals + VIRTUALS_PER_CHUNK - 1) / VIRTUALS_PER_CHUNK;
     uint64_t others = (uint64_t)MAX(__builtin_popcount(slots), (int)SLOTS_IN_TABLE) - SLOTS_IN_TABLE;
-    uint64_t info = method_table + FIXED_SIZE + 8 * (chunks + others);
-    uint64_t number = read_pointer(reader, info + 8), count = read_pointer(reader, statics + DYNAMIC_COUNT);
+    uint64_t info = method_table + reader->layout->sizes[T_MethodTable] + 8 * (chunks + others);
+    uint64_t number = read_pointer(reader, info + 8);
+    uint64_t count = read_field(reader, statics, F_DomainLocalModule_m_aDynamicEntries);
     if (reader_failed(reader) || number >= count)
         return 0;
-    uint64_t entry = read_pointer(reader, read_pointer(reader, statics + DYNAMIC_TABLE) + number * DYNAMIC_ENTRY_SIZE);
-    return entry ? read_pointer(reader, entry) : 0;
+    uint64_t entry = read_field(reader, statics, F_DomainLocalModule_m_pDynamicClassTable) +
+                     number * reader->layout->sizes[T_DynamicClassInfo];
+    uint64_t block = read_field(reader, entry, F_DynamicClassInfo_m_pDynamicEntry);
+    return block ? read_pointer(reader, block) : 0;
 }
 
 /* The place of a type's references or of its other values, with the tag. 0: there is none yet. */

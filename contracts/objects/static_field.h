@@ -1,7 +1,8 @@
 /*
  * static_field.h: the fields of types that exist once. The runtime keeps the references of a type apart from the other
  * values. Since .NET 9, it has both places in front of the auxiliary data of each type; in .NET 8, all types of a
- * module share them (DomainLocalModule). Generic types, and those of collectible assemblies in .NET 8, are not found.
+ * module share them (DomainLocalModule). In .NET 8, of generic types only the references are found, and of types of
+ * collectible assemblies nothing.
  * Source: dotnet/runtime docs/design/datacontracts/RuntimeTypeSystem.md; src/coreclr/vm/{methodtable,appdomain}.h.
  */
 #ifndef CDACQ_CONTRACTS_OBJECTS_STATIC_FIELD_H
