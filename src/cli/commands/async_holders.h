@@ -14,12 +14,7 @@ struct async_holder {
     char *text;         /* "static field Ns.Type.Field: _items[3]._gate"; the struct that follows owns it */
 };
 
-static inline uint64_t async_holder_key(const struct async_holder *holder)
-{
-    return holder->object;
-}
-
-DEFINE_HASH_TABLE(async_holder_table, struct async_holder, uint64_t, async_holder_key, hash_u64, equal_u64);
+DEFINE_U64_TABLE(async_holder_table, struct async_holder, object);
 
 struct async_holders {
     struct async_holder_table table; /* with objects that have no text yet */
