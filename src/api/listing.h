@@ -4,6 +4,7 @@
 #ifndef CDACQ_API_LISTING_H
 #define CDACQ_API_LISTING_H
 
+#include "cdacq/perf.h"
 #include "src/lookup/opened_session.h"
 
 /* All flags of a listing, and those of a jitdump, which adds its own. */

@@ -1,4 +1,5 @@
 /* load_contexts.c: the call of cdacq/heap.h for assembly load contexts. */
+#include "cdacq/heap.h"
 #include "contracts/load_context.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"

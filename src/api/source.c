@@ -1,4 +1,5 @@
 /* source.c: the calls of cdacq/source.h. */
+#include "cdacq/source.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/source_lines.h"
 #include "src/lookup/il_offsets.h"

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cdacq/stress_log.h"
 #include "contracts/stress_log/message_text.h"
 #include "contracts/stress_log/stress_log.h"
 #include "contracts/type_system/type_handle.h"

@@ -5,6 +5,7 @@
 #ifndef CDACQ_ENDING_ENDING_H
 #define CDACQ_ENDING_ENDING_H
 
+#include "cdacq/last_words.h"
 #include "contracts/stack_walk/call_stack.h"
 #include "src/ending/native_ending.h"
 #include "src/lookup/opened_session.h"

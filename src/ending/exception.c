@@ -1,4 +1,6 @@
 /* exception.c: the calls of cdacq/exception.h. */
+#include "cdacq/exception.h"
+#include "cdacq/source.h"
 #include "contracts/objects/exception_text.h"
 #include "contracts/thread.h"
 #include "contracts/type_system/method_desc.h"

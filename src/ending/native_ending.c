@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cdacq/exception.h"
 #include "contracts/native_aot/aot_name.h"
 #include "contracts/objects/native_exception.h"
 #include "contracts/objects/object.h"

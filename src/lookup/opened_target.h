@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "cdacq.h"
+#include "cdacq/session.h"
 #include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
 #include "descriptors/runtime.h"

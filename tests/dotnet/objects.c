@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cdacq.h"
 #include "contracts/objects/exception.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "cdacq.h"
 #include "mocktarget/mocktarget.h"
 #include "src/lookup/opened_session.h"
 

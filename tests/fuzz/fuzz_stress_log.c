@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "cdacq.h"
 #include "contracts/stress_log/message_text.h"
 #include "src/lookup/opened_session.h"
 #include "tests/support/stress_mock.h"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "cdacq.h"
 #include "mocktarget/mocktarget.h"
 #include "src/lookup/opened_session.h"
 #include "tests/support/metadata_writer.h"

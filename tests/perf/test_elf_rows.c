@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cdacq.h"
 #include "tests/support/check_main.h"
 #include "contracts/stack_walk/machine.h"
 #include "contracts/stack_walk/unwind_entry.h"

@@ -8,6 +8,7 @@
 #include <check.h>
 
 #include "mocktarget/mocktarget.h"
+#include "cdacq.h"
 #include "src/lookup/opened_session.h"
 
 /* {32, 64} x {little, big}: the index of a loop test. */
