@@ -4,6 +4,7 @@ The rules for files and folders (docs/architecture.md):
  - no files include each other in a cycle;
  - no files call each other in a cycle;
  - no two folders include each other;
+ - a function is defined in the folder of the header that declares it;
  - a file that a target names is opened by util/file_root alone.
 A header and its own .c are one file here. Each cycle is one line, with the names that tie it.
 """
@@ -23,6 +24,7 @@ MOCK_MAY_INCLUDE = {"formats/core_writer.h", "descriptors/layout.def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 # At column 0 a type and name(parameters), then a line with nothing but a brace.
 DEFINITION = re.compile(r"^(?!static\b|typedef\b|struct\s+\w+\s*\{)[A-Za-z_][^;={}()#]*?\b(\w+)\([^;{}]*?\)\s*\n\{", re.M)
+DECLARATION = re.compile(r"^(?!static\b|typedef\b|extern\b|#)[A-Za-z_][^;={}()#]*?\b(\w+)\([^;{}]*?\)[^;{}()]*;", re.M)
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 # What only some files or folders may contain: (pattern, files, why).
 PRIVATE = [
@@ -214,12 +216,28 @@ def mutual_folders(files):
                        f"{other} -> {one} ({some(edges[other][one])})")
 
 
+def strangers(files):
+    """Functions that a header of another folder declares. include/ is for all of them."""
+    code = {path: COMMENT_OR_STRING.sub('""', text) for path, text in files.items()}
+    places = collections.defaultdict(set)
+    for path, text in code.items():
+        if path.endswith(".h") and not path.startswith("include/"):
+            for name in DECLARATION.findall(text):
+                places[name].add(str(pathlib.PurePath(path).parent))
+    for path, text in sorted(code.items()):
+        if path.endswith(".c"):
+            for name in DEFINITION.findall(text):
+                if name in places and not any(pathlib.PurePath(path).is_relative_to(place) for place in places[name]):
+                    yield f"{path}: {name}() is declared in {some(places[name])}"
+
+
 def problems(files):
     found = [line for path, text in sorted(files.items()) for line in include_problems(path, text)]
     found += [line for path, text in sorted(files.items()) for line in open_problems(path, text)]
     found += cycles(include_edges(files), "files that include each other")
     found += cycles(call_edges(files), "files that call each other")
     found += mutual_folders(files)
+    found += strangers(files)
     return found
 
 
@@ -283,6 +301,9 @@ assert len(third) == 1 and "util/c -> util/a (a_one)" in third[0] and "util/b ->
 folders = problems({"contracts/a/x.h": '#include "contracts/b/y.h"\n', "contracts/b/y.h": "", "contracts/a/z.h": "",
                     "contracts/b/y.c": '#include "contracts/a/z.h"\n'})
 assert len(folders) == 1 and folders[0].startswith("folders that know each other: contracts/a -> contracts/b"), folders
+
+assert problems({**TREE, "formats/b.c": "\nint b_two(void)\n{\n    return 1;\n}\n"}) == [
+    "formats/b.c: b_two() is declared in util"]
 
 sources = {}
 for folder in FOLDERS:
