@@ -326,7 +326,7 @@ class Files(unittest.TestCase):
             run(*command, "-o", out, statuses=(0, 1))
             self.assertEqual(mode_of(out), 0o600, command)
             out.unlink()
-        run("symfs", PLAIN, out)
+        run("symfs", FIXTURES / "hello-net10-x64" / "core", out, "--r2r=prepared", statuses=(0, 1))  # has its own files
         files = [path for path in out.rglob("*")
                  if path.is_file() and not path.is_symlink() and path.name != ".cdacq-symfs"]
         self.assertTrue(files)
