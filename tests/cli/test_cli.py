@@ -20,6 +20,10 @@ from jitdump_writer import Jitdump  # noqa: E402
 TOOL = os.environ.get("CDACQ_TOOL")
 FIXTURES = pathlib.Path(os.environ.get("CDACQ_FIXTURES", "tests/fixtures"))
 CORE = FIXTURES / "hello-net10-x64" / "core"  # all methods of a small process
+# The bundled cores have no code of images, and net10-x64 not all of their tables: that is in the files that they name.
+needs_images = unittest.skipUnless(
+    os.path.exists("/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.12/System.Private.CoreLib.dll"),
+    "the runtime of the bundled cores is not installed")
 COMMANDS = ["ip2method", "info", "methods", "perfmap", "jitdump", "descriptor", "snapshot", "inspect"]
 ANSWERED, PARTLY, FAILED, USAGE = 0, 1, 2, 64
 MESSAGE = re.compile(rb"(cdacq: [^\x00-\x1f\x7f]+\n)*")
@@ -287,14 +291,18 @@ class Habits(Case):
             self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], expected)
         done = self.assert_run(PARTLY, "methods", CORE, bare, "Nobody.*", lines=1)
         self.assertEqual((done.stdout.count(b"\n"), b"'Nobody.*'" in done.stderr), (1, True))
-        small = FIXTURES / "net10-x64" / "core"  # it lacks most methods
+        self.assertIn(b"is named 'Nobody'; a '*' in it stands for any text\n", run("methods", CORE, "Nobody").stderr)
+
+    @needs_images
+    def test_names_where_most_methods_are_missing(self):
+        small = FIXTURES / "net10-x64" / "core"
         done = self.assert_run(PARTLY, "methods", small, "Demo.Outer*", "Nobody.*", lines=3)
         self.assertRegex(done.stderr, rb"^cdacq: some names cannot be read, at 0x\w+ first: .*\n"
                                       rb"cdacq: there may be more prepared methods: images .* cannot be read: \d+\n"
                                       rb"cdacq: no method that can be read is named 'Nobody\.\*'\n$")
-        self.assertIn(b"is named 'Nobody'; a '*' in it stands for any text\n", run("methods", CORE, "Nobody").stderr)
         self.assertNotIn(b"[error]", done.stdout)
 
+    @needs_images
     def test_methods_that_may_be_prepared(self):
         """The core lacks maps of prepared methods: no listing of these is taken for a complete one, but names stand."""
         small = FIXTURES / "net10-x64" / "core"
@@ -886,6 +894,7 @@ class OtherCommands(Case):
         self.assertGreater(len(names), 100)
         self.assertNotIn(b"usage", done.stderr)
 
+    @needs_images
     def test_elf_that_is_cut(self):
         """At the bound on work, the code that was found until then is written as it is, not as zeros."""
         def code(path):
@@ -1333,6 +1342,7 @@ class Inspect(Case):
         self.assertEqual(noted, f"at {ip} <Demo.Derived<T>..ctor()?+0x0>")
         self.assertTrue(pasted.startswith(f"{int(ip, 16) + 1:#x} "), pasted)
 
+    @needs_images
     def test_a_method_without_parameters_is_not_in_doubt(self):
         """Nothing is known of its type's arguments, but it has none."""
         wrong = '{"version":0,"types":{"MethodTable":{"MTFlags":[1073741824,"uint32"]}},"globals":{},"contracts":{}}'

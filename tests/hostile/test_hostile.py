@@ -312,9 +312,12 @@ class Hostile(unittest.TestCase):
             whole, out = os.path.join(folder, "whole"), os.path.join(folder, "out")
             for command in ("perfmap", "jitdump", "elf"):
                 with self.subTest(command=command):
-                    self.run_tool(command, "--r2r=all", core, "-o", whole)
-                    done = self.run_tool(command, "--r2r=all", core, "-o", out, "--work-max=300K", statuses=(1,))
+                    missing = b"is needed and was not found" in self.run_tool(command, "--r2r=all", core, "-o", whole).stderr
+                    none = command == "jitdump" and missing  # the code of images is in files that are not on this machine
+                    done = self.run_tool(command, "--r2r=all", core, "-o", out, "--work-max=300K", statuses=(2 if none else 1,))
                     self.assertEqual(done.stderr.count(b"stopped at the bound on work"), 1, done.stderr)
+                    if none:
+                        continue
                     self.assertTrue(0 < os.path.getsize(out) < os.path.getsize(whole))
                     if command == "perfmap":
                         self.assertTrue(set(pathlib.Path(out).read_bytes().splitlines()) <= set(pathlib.Path(whole).read_bytes().splitlines()))

@@ -154,8 +154,9 @@ class Methods(unittest.TestCase):
         managed = [method for method in methods if method.is_managed]
         self.assertGreater(len(managed), 10)
         self.assertEqual([m.code_start for m in managed], sorted(m.code_start for m in managed))
-        *failed, last = [method for method in methods if method.answer == cdacq.Answer.ERROR]
-        self.assertEqual((last.code_start, last.error[:36]), (0, "there may be more prepared methods: "))
+        failed = [method for method in methods if method.answer == cdacq.Answer.ERROR]
+        if failed[-1].code_start == 0:  # the runtime's images are here, and the core lacks what belongs to them
+            self.assertEqual(failed.pop().error[:36], "there may be more prepared methods: ")
         self.assertGreater(len({method.error for method in failed}), 10)  # each has its own
         for method in failed:
             self.assertIn("no memory", method.error)
