@@ -3,9 +3,11 @@ environment nor, unless it is asked for, the command line."""
 import glob
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -36,6 +38,8 @@ class Environment(unittest.TestCase):
     def test_process_and_core(self):
         process = subprocess.Popen([shutil.which("sleep"), "100"], env=SECRET | PLAIN)
         try:
+            while not pathlib.Path(f"/proc/{process.pid}/environ").read_bytes():  # until it has executed the program
+                time.sleep(0.01)
             self.check(str(process.pid))
             if not shutil.which("gcore"):
                 return

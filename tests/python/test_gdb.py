@@ -215,7 +215,7 @@ class Gdb(unittest.TestCase):
 
     def test_other_programs(self):
         """A program without a runtime is left alone, and the commands say why there is nothing."""
-        output, _ = gdb_stacks.run_gdb([sys.executable], ["break main", "run --version", "bt", "cdacq report"])
+        output, _ = gdb_stacks.run_gdb([TOOL], ["break main", "run --version", "bt", "cdacq report"])
         self.assertRegex(output, r"(?m)^#0 .*main")
         self.assertIn("no .NET runtime", output)
         self.assertNotIn("Python Exception", output)
