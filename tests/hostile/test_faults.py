@@ -54,7 +54,7 @@ class Faults(unittest.TestCase):
         pathlib.Path(out).write_bytes(b"before")
         environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_LOG=log)
         done = subprocess.run([TOOL, *map(str, command), "-o", out], input=INPUTS.get(command[0], b""), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=60, check=False, env=environment)
+                              stderr=subprocess.PIPE, timeout=600, check=False, env=environment)
         what = (command, fault, done.returncode, done.stderr[-500:])
         self.assertIn(done.returncode, (0, 1, 2), what)
         self.assertTrue(MESSAGE.fullmatch(done.stderr), what)
@@ -104,7 +104,7 @@ class Faults(unittest.TestCase):
         """(exit code, messages, files, number of calls)"""
         with tempfile.TemporaryDirectory() as folder:
             log, out = os.path.join(folder, "log"), os.path.join(folder, "out")
-            done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60,
+            done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=600,
                                   check=False, env=dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_LOG=log))
             self.assertIn(done.returncode, (0, 1, 2), fault)
             self.assertTrue(MESSAGE.fullmatch(done.stderr), (fault, done.stderr[-500:]))
@@ -131,7 +131,7 @@ class Faults(unittest.TestCase):
         """The row of libc.so.6, and the sizes of its copies."""
         copies = os.path.join(folder, "copies")
         done = subprocess.run([TOOL, "bundle", str(CORE), copies, "--json", "--sysroot", sysroot], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False,
                               env=dict(os.environ, LD_PRELOAD=LIBRARY, **environment))
         self.assertIn(done.returncode, (0, 1), done.stderr[-500:])
         rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -176,7 +176,7 @@ class Faults(unittest.TestCase):
             with tempfile.TemporaryDirectory() as out:
                 environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_SIGNAL=str(int(number)))
                 done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                      timeout=60, check=False, env=environment)
+                                      timeout=600, check=False, env=environment)
                 what = (fault, done.stderr[-500:])
                 self.assertEqual(done.returncode, -number, what)
                 parts = [name for _, _, names in os.walk(out) for name in names if ".cdacq-part-" in name]
@@ -186,7 +186,7 @@ class Faults(unittest.TestCase):
         """The exit code. A file that -o names has a temporary name from the beginning."""
         environment = dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT=fault, CDACQ_FAULT_NO_TMPFILE="1", **more)
         return subprocess.run([TOOL, *map(str, command), "-o", "out"], stdin=subprocess.DEVNULL, cwd=folder,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600, check=False,
                               env=environment, preexec_fn=without_cores).returncode
 
     def test_interrupted_output(self):
@@ -218,7 +218,7 @@ class Faults(unittest.TestCase):
         with tempfile.TemporaryDirectory() as out:
             reader, writer = os.pipe()
             os.close(reader)
-            done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=writer, timeout=60,
+            done = subprocess.run([TOOL, "symfs", str(PLAIN), out], stdin=subprocess.DEVNULL, stderr=writer, timeout=600,
                                   check=False, env=dict(os.environ, LD_PRELOAD=LIBRARY, CDACQ_FAULT="write:1"))
             os.close(writer)
             self.assertEqual(done.returncode, -signal.SIGPIPE)
@@ -258,7 +258,7 @@ class Faults(unittest.TestCase):
                     first = tool.stdout.readline()
                     process.kill()
                     process.wait()
-                    rest, messages = tool.communicate(b"7f91e58aed0f\n", timeout=60)
+                    rest, messages = tool.communicate(b"7f91e58aed0f\n", timeout=600)
                 self.assertEqual((tool.returncode, messages),
                                  (1, b"cdacq: process %d: the process has ended\n" % process.pid))
                 self.assertIn(b"Demo.Outer", first)
@@ -278,7 +278,7 @@ class Faults(unittest.TestCase):
                                        CDACQ_FAULT_LOG=log, CDACQ_FAULT_SIGNAL="9", CDACQ_FAULT_PID=str(process.pid))
                     arguments = [TOOL, command, str(process.pid), *([copies] if command == "bundle" else [])]
                     done = subprocess.run([*arguments, "-o", out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                          timeout=60, check=False, env=environment)
+                                          timeout=600, check=False, env=environment)
                     result = pathlib.Path(out).read_bytes() if os.path.exists(out) else None
                     what = (command, number, done.returncode, done.stderr)
                     if whole is None:
@@ -304,7 +304,7 @@ class Faults(unittest.TestCase):
                 time.sleep(0.005)
             if tool.poll() is None:
                 tool.send_signal(signal.SIGINT)
-            messages = tool.communicate(timeout=60)[1]
+            messages = tool.communicate(timeout=600)[1]
         what = (fault, tool.returncode, messages[-500:])
         self.assertIn(tool.returncode, (0, 1, 2), what)
         self.assertTrue(MESSAGE.fullmatch(messages), what)
