@@ -232,7 +232,7 @@ def check_package(core, messages, note, label):
         return
     expected = [(message["tid"], message["time"], message["facilities"], message["text"], [int(word, 16) for word in message["arguments"]])
                 for message in messages]
-    found = [(message.tid, message.time, names, message.text, list(message.arguments)) for message, names in zip(listed, facilities)]
+    found = [(message.tid, message.time_ns, names, message.text, list(message.arguments)) for message, names in zip(listed, facilities)]
     note(f"{label}: the Python package has the same", log.is_on and found == expected)
 
 
