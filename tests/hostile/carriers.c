@@ -391,6 +391,18 @@ static bool is_honest(const char *line)
            strstr(copy, "... ");
 }
 
+/* Whether the line of a descriptor is in `whole`, where the runtime and not a supplement says the same. */
+static bool is_of_runtime(const char *line, const struct kept *whole)
+{
+    static const char origin[] = "\"origin\": \"";
+    const char *at = strstr(line, origin), *end = at ? strchr(at + sizeof origin - 1, '"') : NULL;
+    char copy[512];
+    if (!end || strncmp(at + sizeof origin - 1, "supplement ", 11) != 0)
+        return false;
+    snprintf(copy, sizeof copy, "%.*s%sruntime%s", (int)(at - line), line, origin, end);
+    return strstr(whole->data, copy);
+}
+
 /* A line of `whole` with the same address. */
 static const char *line_like(const char *line, const struct kept *whole)
 {
@@ -411,7 +423,7 @@ static void assert_partial(const struct outcome *outcome, const struct kept *who
         if (*copy && copy[strlen(copy) - 1] == ',') /* the last of its object now */
             copy[strlen(copy) - 1] = '\0';
         ck_assert_msg(strstr(whole->data, copy) || is_honest(line) || is_part_of(line, whole) ||
-                          is_method_of(line, whole),
+                          is_method_of(line, whole) || is_of_runtime(copy, whole),
                       "%s, call %llu fails: %.400s\n%.400s\ninstead of %.200s", row->words[0],
                       (unsigned long long)failing, copy, outcome->messages.data, line_like(line, whole));
     }
