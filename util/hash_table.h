@@ -14,6 +14,7 @@
  *     struct page *pages_insert(struct pages *, struct page, bool *ret_added); the entry with that key, added if new
  *     bool pages_reserve(struct pages *, size_t count);                        room for at least that many entries
  *     struct page *pages_next(const struct pages *, const struct page *);      the entry after that one, or after NULL
+ *     struct page *pages_sorted(const struct pages *, compare);                all, sorted, for the caller to free
  *                                                                              the first; NULL at the end; no order
  *
  * pages_insert() returns NULL when out of memory, with the table unchanged; `ret_added` may be NULL. Pointers to
@@ -109,6 +110,18 @@ enum { HASH_TABLE_FIRST = 64 }; /* slots */
             if (t->tags[i])                                                                                            \
                 return &t->slots[i];                                                                                   \
         return NULL;                                                                                                   \
+    }                                                                                                                  \
+    /* A sorted copy of the entries, which the caller frees; NULL when out of memory. */                               \
+    __attribute__((unused)) static entry_type *table##_sorted(const struct table *t,                                   \
+                                                              int (*compare)(const void *, const void *))              \
+    {                                                                                                                  \
+        entry_type *entries = malloc((t->count + 1) * sizeof(entry_type));                                             \
+        size_t count = 0;                                                                                              \
+        for (__typeof__(entry_type) const *entry = NULL; entries && (entry = table##_next(t, entry));)                 \
+            entries[count++] = *entry;                                                                                 \
+        if (entries)                                                                                                   \
+            qsort(entries, count, sizeof(entry_type), compare);                                                        \
+        return entries;                                                                                                \
     }                                                                                                                  \
     static bool table##_grow_to_(struct table *t, size_t capacity)                                                     \
     {                                                                                                                  \

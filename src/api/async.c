@@ -83,7 +83,6 @@ static bool equal_groups(struct group_key a, struct group_key b)
 }
 
 DEFINE_HASH_TABLE(groups, struct group, struct group_key, group_key, hash_group, equal_groups);
-DEFINE_VECTOR(group_list, struct group);
 DEFINE_VECTOR(method_list, struct cdacq_method);
 
 /* A failed task, and how many are like it. */
@@ -122,7 +121,6 @@ struct spot {
 
 DEFINE_U64_TABLE(spots, struct spot, key);
 DEFINE_HASH_TABLE(failures, struct failure, struct failure_key, failure_key, hash_failure, equal_failures);
-DEFINE_VECTOR(failure_list, struct failure);
 
 struct visit {
     struct cdacq_session *session;
@@ -301,19 +299,15 @@ static void tell_chain(struct visit *visit, const struct group *group, struct me
 static void tell_chains(struct visit *visit)
 {
     struct reader *reader = &visit->session->resolver.reader;
-    struct group_list list = {0};
     struct method_list methods = {0};
     if (!visit->visitor.chain || visit->stopped)
         return;
-    if (!group_list_reserve(&list, visit->groups.count + 1))
+    CLEANUP_FREE struct group *list = groups_sorted(&visit->groups, by_count);
+    if (!list)
         out_of_memory(visit);
-    for (const struct group *group = NULL; !reader_failed(reader) && (group = groups_next(&visit->groups, group));)
-        list.items[list.count++] = *group;
-    if (list.count)
-        qsort(list.items, list.count, sizeof *list.items, by_count);
-    for (size_t i = 0; i < list.count && !visit->stopped && reader_step(reader, "chains of async methods"); i++)
-        tell_chain(visit, &list.items[i], &methods);
-    group_list_deinit(&list);
+    for (size_t i = 0;
+         list && i < visit->groups.count && !visit->stopped && reader_step(reader, "chains of async methods"); i++)
+        tell_chain(visit, &list[i], &methods);
     method_list_deinit(&methods);
 }
 
@@ -392,18 +386,13 @@ static void tell_failure(struct visit *visit, const struct failure *failure)
 static void tell_failures(struct visit *visit)
 {
     struct reader *reader = &visit->session->resolver.reader;
-    struct failure_list list = {0};
     if (!visit->visitor.failed || visit->stopped)
         return;
-    if (!failure_list_reserve(&list, visit->failures.count + 1))
+    CLEANUP_FREE struct failure *list = failures_sorted(&visit->failures, by_failures);
+    if (!list)
         out_of_memory(visit);
-    for (const struct failure *item = NULL; !reader_failed(reader) && (item = failures_next(&visit->failures, item));)
-        list.items[list.count++] = *item;
-    if (list.count)
-        qsort(list.items, list.count, sizeof *list.items, by_failures);
-    for (size_t i = 0; i < list.count && !visit->stopped && reader_step(reader, "failed tasks"); i++)
-        tell_failure(visit, &list.items[i]);
-    failure_list_deinit(&list);
+    for (size_t i = 0; list && i < visit->failures.count && !visit->stopped && reader_step(reader, "failed tasks"); i++)
+        tell_failure(visit, &list[i]);
 }
 
 /* ---- The visit ---- */

@@ -64,8 +64,6 @@ static bool equal_timers(struct timer_key a, struct timer_key b)
 
 DEFINE_HASH_TABLE(item_groups, struct item_group, struct item_key, item_key, hash_item, equal_items);
 DEFINE_HASH_TABLE(timer_groups, struct timer_group, struct timer_key, timer_key, hash_timer, equal_timers);
-DEFINE_VECTOR(item_list, struct item_group);
-DEFINE_VECTOR(timer_list, struct timer_group);
 
 struct visit {
     struct cdacq_session *session;
@@ -178,19 +176,13 @@ static void tell_item(struct visit *visit, const struct item_group *group)
 static void tell_items(struct visit *visit)
 {
     struct reader *reader = &visit->session->resolver.reader;
-    struct item_list list = {0};
     if (!visit->visitor.item || visit->stopped || !group_items(visit))
         return;
-    if (!item_list_reserve(&list, visit->items.count + 1))
+    CLEANUP_FREE struct item_group *list = item_groups_sorted(&visit->items, by_count);
+    if (!list)
         out_of_memory(visit);
-    for (const struct item_group *group = NULL;
-         !reader_failed(reader) && (group = item_groups_next(&visit->items, group));)
-        list.items[list.count++] = *group;
-    if (list.count)
-        qsort(list.items, list.count, sizeof *list.items, by_count);
-    for (size_t i = 0; i < list.count && !visit->stopped && reader_step(reader, "work items"); i++)
-        tell_item(visit, &list.items[i]);
-    item_list_deinit(&list);
+    for (size_t i = 0; list && i < visit->items.count && !visit->stopped && reader_step(reader, "work items"); i++)
+        tell_item(visit, &list[i]);
 }
 
 /* ---- Timers ---- */
@@ -247,19 +239,13 @@ static void tell_timer(struct visit *visit, const struct timer_group *group)
 static void tell_timers(struct visit *visit)
 {
     struct reader *reader = &visit->session->resolver.reader;
-    struct timer_list list = {0};
     if (!visit->visitor.timer || visit->stopped || !group_timers(visit))
         return;
-    if (!timer_list_reserve(&list, visit->timers.count + 1))
+    CLEANUP_FREE struct timer_group *list = timer_groups_sorted(&visit->timers, by_due);
+    if (!list)
         out_of_memory(visit);
-    for (const struct timer_group *group = NULL;
-         !reader_failed(reader) && (group = timer_groups_next(&visit->timers, group));)
-        list.items[list.count++] = *group;
-    if (list.count)
-        qsort(list.items, list.count, sizeof *list.items, by_due);
-    for (size_t i = 0; i < list.count && !visit->stopped && reader_step(reader, "timers"); i++)
-        tell_timer(visit, &list.items[i]);
-    timer_list_deinit(&list);
+    for (size_t i = 0; list && i < visit->timers.count && !visit->stopped && reader_step(reader, "timers"); i++)
+        tell_timer(visit, &list[i]);
 }
 
 /* ---- Requests ---- */

@@ -125,6 +125,28 @@ START_TEST(lists_each_entry_once)
 }
 END_TEST
 
+static int by_value(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    return (left->value > right->value) - (left->value < right->value);
+}
+
+START_TEST(copies_the_entries_in_order)
+{
+    enum { COUNT = 1000 };
+    struct entry *sorted = entries_sorted(&entries, by_value);
+    ck_assert_ptr_nonnull(sorted); /* of no entries */
+    free(sorted);
+    for (size_t i = 0; i < COUNT; i++)
+        ck_assert_ptr_nonnull(entries_insert(&entries, (struct entry){i, COUNT - 1 - i}, NULL));
+    sorted = entries_sorted(&entries, by_value);
+    ck_assert_ptr_nonnull(sorted);
+    for (size_t i = 0; i < COUNT; i++)
+        ck_assert(sorted[i].value == i && sorted[i].key == COUNT - 1 - i);
+    free(sorted);
+}
+END_TEST
+
 START_TEST(keys_that_collide_are_distinguished)
 {
     struct collisions collisions = {0};
@@ -227,6 +249,7 @@ static Suite *hash_table_suite(void)
         a_key_is_there_once,
         grows_and_finds_all_again,
         lists_each_entry_once,
+        copies_the_entries_in_order,
         keys_that_collide_are_distinguished,
         chosen_keys_do_not_collide,
         keys_are_what_their_functions_say,
