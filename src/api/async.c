@@ -37,31 +37,6 @@ static uint64_t hash_group(struct group_key key, uint64_t seed)
     return hash_u64(key.hash, seed);
 }
 
-/* The frames of a chain, one after the other. */
-struct chain_frames {
-    const struct async_operations *operations;
-    uint32_t operation, operations_left, frame;
-};
-
-static struct chain_frames frames_of(const struct async_operations *operations, uint32_t chain)
-{
-    const struct async_chain *item = &operations->chains.items[chain];
-    return (struct chain_frames){operations, item->operation, item->operation_count, 0};
-}
-
-static const struct async_frame *next_frame(struct chain_frames *frames)
-{
-    while (frames->operations_left && frames->operation != ASYNC_NONE) {
-        const struct async_operation *item = &frames->operations->items.items[frames->operation];
-        if (frames->frame < item->frame_count)
-            return &frames->operations->frames.items[item->first_frame + frames->frame++];
-        frames->frame = 0;
-        frames->operation = item->next;
-        frames->operations_left--;
-    }
-    return NULL;
-}
-
 static bool equal_frames(const struct async_frame *a, const struct async_frame *b)
 {
     return a->info == b->info && a->pc == b->pc && a->type == b->type && a->state == b->state;
@@ -69,15 +44,16 @@ static bool equal_frames(const struct async_frame *a, const struct async_frame *
 
 static bool equal_groups(struct group_key a, struct group_key b)
 {
-    struct chain_frames left = frames_of(a.operations, a.chain), right = frames_of(b.operations, b.chain);
+    struct async_chain_frames left = async_chain_frames(a.operations, a.chain),
+                              right = async_chain_frames(b.operations, b.chain);
     const struct async_chain *chains = a.operations->chains.items;
     const struct async_frame *one, *other;
     if (a.hash != b.hash || a.kind != b.kind || a.type != b.type ||
         chains[a.chain].is_cycle != chains[b.chain].is_cycle)
         return false;
     do {
-        one = next_frame(&left);
-        other = next_frame(&right);
+        one = async_next_frame(&left);
+        other = async_next_frame(&right);
     } while (one && other && equal_frames(one, other));
     return !one && !other;
 }
@@ -186,10 +162,10 @@ static void join_frames(struct visit *visit)
 
 static uint64_t hash_chain(const struct async_operations *operations, uint32_t chain)
 {
-    struct chain_frames frames = frames_of(operations, chain);
+    struct async_chain_frames frames = async_chain_frames(operations, chain);
     const struct async_frame *frame;
     uint64_t hash = 0;
-    while ((frame = next_frame(&frames)))
+    while ((frame = async_next_frame(&frames)))
         hash = hash_u64(frame->pc ^ frame->type, hash_u64(frame->info ^ (uint32_t)frame->state, hash));
     return hash;
 }
@@ -241,10 +217,10 @@ static int by_count(const void *a, const void *b)
 /* Forms the answers for the frames that a person wrote. */
 static bool form_methods(struct visit *visit, uint32_t chain, struct method_list *methods)
 {
-    struct chain_frames frames = frames_of(&visit->operations, chain);
+    struct async_chain_frames frames = async_chain_frames(&visit->operations, chain);
     const struct async_frame *frame;
     methods->count = 0;
-    while ((frame = next_frame(&frames)) && methods->count < FRAMES_SHOWN_MAX) {
+    while ((frame = async_next_frame(&frames)) && methods->count < FRAMES_SHOWN_MAX) {
         struct cdacq_method method = {.size = sizeof method};
         struct reader *reader = &visit->session->resolver.reader;
         struct reader_task outer = reader_enter(reader, FUEL_LOOKUP);
@@ -263,13 +239,9 @@ static bool form_methods(struct visit *visit, uint32_t chain, struct method_list
 /* What the completion of the outermost operation of a chain leads to. */
 static uint64_t completed_by(struct visit *visit, const struct async_chain *chain)
 {
-    const struct async_operation *items = visit->operations.items.items;
-    uint32_t at = chain->operation;
+    uint64_t last = visit->operations.items.items[chain->last].object;
     bool several = false;
-    for (uint32_t i = 1; i < chain->operation_count && items[at].next != ASYNC_NONE; i++)
-        at = items[at].next;
-    uint64_t object =
-        chain->is_cycle ? 0 : async_frames_continuation(&visit->operations.async, items[at].object, &several);
+    uint64_t object = chain->is_cycle ? 0 : async_frames_continuation(&visit->operations.async, last, &several);
     return several || async_operation_of(&visit->operations, object) != ASYNC_NONE ? 0 : object;
 }
 

@@ -271,11 +271,12 @@ static uint64_t find_awaited(struct async_operations *operations, uint64_t objec
 /* Adds the chain that begins with an operation. */
 static bool add_chain(struct async_operations *operations, uint32_t first, bool is_cycle)
 {
-    struct async_chain chain = {.operation = first, .is_cycle = is_cycle};
+    struct async_chain chain = {.operation = first, .last = first, .is_cycle = is_cycle};
     uint32_t number = (uint32_t)operations->chains.count;
     for (uint32_t i = first; i != ASYNC_NONE && operations->items.items[i].chain == ASYNC_NONE;) {
         struct async_operation *item = &operations->items.items[i];
         item->chain = number;
+        chain.last = i;
         chain.operation_count++;
         chain.frame_count += item->frame_count;
         chain.is_bounded |= item->is_bounded;
@@ -320,4 +321,17 @@ bool async_operations_find(struct async_operations *operations, const struct gc 
     if (!operations->types.reads_left)
         gc_problem(operations->problems, "there are too many objects to look at: async operations were left out");
     return true;
+}
+
+const struct async_frame *async_next_frame(struct async_chain_frames *frames)
+{
+    while (frames->operations_left && frames->operation != ASYNC_NONE) {
+        const struct async_operation *item = &frames->operations->items.items[frames->operation];
+        if (frames->frame < item->frame_count)
+            return &frames->operations->frames.items[item->first_frame + frames->frame++];
+        frames->frame = 0;
+        frames->operation = item->next;
+        frames->operations_left--;
+    }
+    return NULL;
 }

@@ -32,7 +32,7 @@ struct async_operation {
 };
 
 struct async_chain {
-    uint32_t operation; /* the innermost */
+    uint32_t operation, last; /* the innermost and the outermost */
     uint32_t operation_count;
     uint64_t frame_count;
     uint64_t awaited; /* what the innermost method awaits; 0: not known; its own task: another method of that runs */
@@ -78,6 +78,21 @@ bool async_operations_find(struct async_operations *operations, const struct gc 
 
 /* The operation of a task or box; ASYNC_NONE: it is none that is pending. */
 uint32_t async_operation_of(const struct async_operations *operations, uint64_t object);
+
+/* The frames of a chain, one after the other, from the innermost. */
+struct async_chain_frames {
+    const struct async_operations *operations;
+    uint32_t operation, operations_left, frame;
+};
+
+static inline struct async_chain_frames async_chain_frames(const struct async_operations *operations, uint32_t chain)
+{
+    const struct async_chain *item = &operations->chains.items[chain];
+    return (struct async_chain_frames){operations, item->operation, item->operation_count, 0};
+}
+
+/* NULL: there are no more. */
+const struct async_frame *async_next_frame(struct async_chain_frames *frames);
 
 /* A frame of a chain's operation. */
 static inline const struct async_frame *async_operation_frames(const struct async_operations *operations, uint32_t item)

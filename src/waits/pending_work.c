@@ -260,16 +260,12 @@ static void find_sent(struct pending_work *work)
     struct senders senders = {.work = work};
     if (!operations->objects[ASYNC_HTTP_REQUEST].count)
         return;
-    for (size_t i = 0; i < operations->chains.count && !work->no_memory; i++) {
-        const struct async_chain *chain = &operations->chains.items[i];
-        uint32_t at = chain->operation;
+    for (uint32_t i = 0; i < operations->chains.count && !work->no_memory; i++) {
+        struct async_chain_frames frames = async_chain_frames(operations, i);
+        const struct async_frame *frame;
         senders.request = 0;
-        for (uint32_t k = 0; k < chain->operation_count && at != ASYNC_NONE; k++) {
-            const struct async_operation *item = &operations->items.items[at];
-            for (uint32_t f = 0; f < item->frame_count && reader_step(reader, "async methods"); f++)
-                take_frame(&senders, async_operation_frames(operations, at) + f);
-            at = item->next;
-        }
+        while ((frame = async_next_frame(&frames)) && reader_step(reader, "async methods"))
+            take_frame(&senders, frame);
     }
     async_indices_deinit(&senders.known);
 }

@@ -45,7 +45,6 @@ struct group {
 };
 
 DEFINE_U64_TABLE(groups, struct group, key);
-DEFINE_VECTOR(group_list, struct group);
 
 /* An exception of a thread. */
 struct of_thread {
@@ -65,7 +64,7 @@ struct work {
     struct found_list objects;
     struct heap_types types;
     struct groups table;
-    struct group_list groups;
+    struct group *groups; /* those of `table`, sorted */
     struct heap_presence presence;
     uint64_t total, problems, unread, seed;
     int tid; /* of the thread whose exceptions are visited */
@@ -283,11 +282,9 @@ static void form_groups(struct work *work)
             add_to_group(work, (struct found){.address = work->threads.items[i].object});
         work->total += !is_again;
     }
-    for (const struct group *group = NULL; (group = groups_next(&work->table, group));)
-        if (!group_list_append(&work->groups, *group))
-            out_of_memory();
-    if (work->groups.count)
-        qsort(work->groups.items, work->groups.count, sizeof *work->groups.items, by_count);
+    work->groups = groups_sorted(&work->table, by_count);
+    if (!work->groups)
+        out_of_memory();
 }
 
 /* ---- Output ----------------------------------------------------------------------------------------------------- */
@@ -330,7 +327,7 @@ static void write_group_text(struct work *work, const struct group *group)
 static void write_text(struct work *work)
 {
     struct output *out = &work->out;
-    size_t shown = work->common->all ? work->groups.count : MIN(work->groups.count, (size_t)GROUPS_SHOWN);
+    size_t shown = work->common->all ? work->table.count : MIN(work->table.count, (size_t)GROUPS_SHOWN);
     for (size_t i = 0; i < work->threads.count && !output_failed(out); i++) {
         const struct of_thread *of = &work->threads.items[i];
         struct cdacq_exception exception = describe(work, of->object);
@@ -345,11 +342,11 @@ static void write_text(struct work *work)
         output_literal(out, "no thread has an exception\n");
     if (work->has_heap)
         output_printf(out, "\n%" PRIu64 " exception%s in the heap, %zu different\n", work->total, plural(work->total),
-                      work->groups.count);
+                      work->table.count);
     for (size_t i = 0; i < shown && !output_failed(out); i++)
-        write_group_text(work, &work->groups.items[i]);
-    if (shown < work->groups.count)
-        output_printf(out, "\n... %zu more (--all)\n", work->groups.count - shown);
+        write_group_text(work, &work->groups[i]);
+    if (shown < work->table.count)
+        output_printf(out, "\n... %zu more (--all)\n", work->table.count - shown);
 }
 
 static int append_piece(const char *bytes, size_t length, void *context)
@@ -413,7 +410,7 @@ static void write_group_json(struct work *work, const struct group *group)
 static void write_json(struct work *work)
 {
     struct json_writer writer, *w = &writer;
-    size_t shown = MIN(work->groups.count, (size_t)GROUPS_MAX);
+    size_t shown = MIN(work->table.count, (size_t)GROUPS_MAX);
     for (size_t i = 0; i < work->threads.count && !output_failed(&work->out); i++) {
         const struct of_thread *of = &work->threads.items[i];
         writer = json_begin_line(&work->out);
@@ -424,11 +421,11 @@ static void write_json(struct work *work)
         json_end_line(w);
     }
     for (size_t i = 0; i < shown && !output_failed(&work->out); i++)
-        write_group_json(work, &work->groups.items[i]);
+        write_group_json(work, &work->groups[i]);
     writer = json_begin_line(&work->out);
     json_number(w, "exceptions", work->total);
     json_number(w, "compared", work->has_heap ? work->objects.count : work->total);
-    json_number(w, "groups", work->groups.count);
+    json_number(w, "groups", work->table.count);
     json_bool(w, "heap", work->has_heap);
     json_number(w, "problems", work->problems + work->unread);
     json_end_line(w);
@@ -456,12 +453,12 @@ int exceptions_show(const void *options, const struct opened_target *opened)
     if (work->unread)
         message("%" PRIu64 " exception%s cannot be read", work->unread, plural(work->unread));
     bool is_whole = work->has_heap && !work->problems && !work->unread && !(work->flaws & CDACQ_EXCEPTION_MISSING);
-    bool has_any = work->has_heap || work->groups.count;
+    bool has_any = work->has_heap || work->table.count;
     of_threads_deinit(&work->threads);
     found_list_deinit(&work->objects);
     heap_types_deinit(&work->types);
     groups_deinit(&work->table);
-    group_list_deinit(&work->groups);
+    free(work->groups);
     free(work);
     return !is_written || !has_any ? EXIT_FAILED : is_whole ? EXIT_ANSWERED : EXIT_PARTLY;
 }
