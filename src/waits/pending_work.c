@@ -61,15 +61,15 @@ static struct pending_item describe_item(struct pending_work *work, uint64_t obj
     struct pending_item item = {.object = object, .kind = CDACQ_WORK_OTHER, .type = async_type_of(kinds, object)};
     enum threading_type type = threading_type_of(types, object, true);
     uint64_t delegate;
-    if (threading_is_task(type) && !describe_async(work, object, &item)) {
-        item.kind = CDACQ_WORK_TASK;
-        item.entry = task_entry_point(types, object);
-    } else if (type == THREADING_AWAIT && threading_read(types, object, THREADING_AWAIT_ACTION, &delegate)) {
+    if (type == THREADING_AWAIT && threading_read(types, object, THREADING_AWAIT_ACTION, &delegate)) {
         item.kind = CDACQ_WORK_CALLBACK;
         describe_delegate(work, delegate, &item);
-    } else if (item.kind == CDACQ_WORK_OTHER && !describe_async(work, object, &item) &&
-               (delegate = async_reference(kinds, object, "_callback")) &&
-               (item.entry = delegate_entry_point(types, delegate))) {
+    } else if (describe_async(work, object, &item)) {
+        return item;
+    } else if (threading_is_task(type)) {
+        item.kind = CDACQ_WORK_TASK;
+        item.entry = task_entry_point(types, object);
+    } else if ((item.entry = delegate_entry_point(types, async_reference(kinds, object, "_callback")))) {
         item.kind = CDACQ_WORK_CALLBACK;
     }
     return item;
@@ -142,22 +142,19 @@ struct sending {
  * HttpClient links a source of its own, which has the time-out, to the token of its caller: that of the caller, which
  * can be older, is no linked one.
  */
-static bool is_linked(struct async_operations *operations, uint64_t object)
+static bool is_linked(struct async_operations *operations, uint64_t object, uint64_t method_table)
 {
     struct reader *reader = &operations->resolver->reader;
-    bool is_linked = false;
+    const struct metadata *metadata;
+    uint32_t token;
+    bool is_plain = false;
     if (threading_type_of(&operations->types, object, false) != THREADING_CANCELLATION)
         return false;
     struct reader_task outer = reader_enter(reader, FUEL_NAME);
-    const struct metadata *metadata;
-    uint32_t token;
-    uint64_t table = object_method_table(reader, object);
-    if (!reader_failed(reader) &&
-        type_handle_definition(&operations->resolver->modules, table, &metadata, &token) == CDACQ_OK)
-        is_linked = !(metadata_type_is(metadata, token, "System.Threading", "CancellationTokenSource", &is_linked) ==
-                          CDACQ_OK &&
-                      is_linked);
-    return reader_leave(reader, &outer).status >= 0 && is_linked;
+    bool is_known =
+        type_handle_definition(&operations->resolver->modules, method_table, &metadata, &token) == CDACQ_OK &&
+        metadata_type_is(metadata, token, "System.Threading", "CancellationTokenSource", &is_plain) == CDACQ_OK;
+    return reader_leave(reader, &outer).status >= 0 && is_known && !is_plain;
 }
 
 static bool take_word(void *context, uint64_t word)
@@ -171,7 +168,7 @@ static bool take_word(void *context, uint64_t word)
     const struct async_type *known = async_types_find(&kinds->known, async_type_of(kinds, word));
     if (known && known->kind == ASYNC_HTTP_REQUEST)
         sending->request = word;
-    else if (known && is_linked(operations, word) &&
+    else if (known && is_linked(operations, word, known->method_table) &&
              async_read(kinds, async_reference(kinds, word, "_timer"), "_startTicks", 8, &start) &&
              start < INT64_MAX / 2)
         sending->start = MAX(sending->start, (int64_t)start);
