@@ -28,15 +28,6 @@ const char *async_holders_text(const struct async_holders *holders, uint64_t obj
     return holder ? holder->text : NULL;
 }
 
-/* Appends how one object refers to the next. */
-static void put_hop(struct text *text, const char *by, bool is_first)
-{
-    if (strcmp(by, "dependent handle") == 0)
-        text_puts(text, " (dependent handle)");
-    else
-        text_printf(text, "%s%s", is_first || by[0] == '[' ? "" : ".", by);
-}
-
 /* The last hops of a path, from the end; the rest of it is not walked, which could be millions of objects. */
 struct path_end {
     uint32_t objects[HOPS_MAX + 1];
@@ -56,42 +47,59 @@ static struct path_end find_end(const struct heap_paths *paths, uint32_t object)
     return end;
 }
 
-/* Appends the path from a root to an object, as an expression of fields and indices. */
-static void put_path(const struct heap_graph *graph, const struct heap_paths *paths, uint32_t object, struct text *text)
+/* Appends how one object refers to the next: hop `number` of the path, counted from its begin. */
+static void put_hop(const struct heap_graph *graph, const struct path_end *path, size_t number, struct text *text)
 {
-    const struct path_end path = find_end(paths, object);
-    char root[GRAPH_ROOT_TEXT_SIZE];
-    size_t hops = path.count - 1;
-    heap_graph_root_text(graph, &graph->roots.items[paths->top[object]], root);
-    text_puts(text, root);
+    uint32_t from = path->objects[path->count - 1 - number], to = path->objects[path->count - 2 - number];
+    uint64_t offset = heap_paths_find_hop(graph, from, to);
+    const char *by = heap_paths_name_hop(graph, from, offset);
+    if (offset == GRAPH_NO_OFFSET)
+        text_printf(text, " (%s)", by);
+    else
+        text_printf(text, "%s%s", number == 0 || by[0] == '[' ? "" : ".", by);
+}
+
+/* Appends the path from a root to an object, as an expression of fields and indices. */
+static void put_path(const struct heap_graph *graph, const struct graph_root *root, const struct path_end *path,
+                     struct text *text)
+{
+    char root_text[GRAPH_ROOT_TEXT_SIZE];
+    size_t hops = path->count - 1, begin = path->is_whole ? hops : 0;
+    if (hops > BEGIN_SHOWN + END_SHOWN)
+        begin = MIN(begin, (size_t)BEGIN_SHOWN);
+    heap_graph_root_text(graph, root, root_text);
+    text_puts(text, root_text);
     text_puts(text, hops ? ": " : "");
-    for (size_t i = path.is_whole ? 0 : hops - END_SHOWN; i < hops; i++) { /* from the root */
-        bool is_first = i == 0;
-        if (!path.is_whole && i == hops - END_SHOWN)
-            text_puts(text, "... ");
-        if (path.is_whole && i == BEGIN_SHOWN && hops > BEGIN_SHOWN + END_SHOWN) {
-            text_puts(text, " ... ");
-            i = hops - END_SHOWN;
-        }
-        uint32_t from = path.objects[hops - i], to = path.objects[hops - i - 1];
-        put_hop(text, heap_paths_name_hop(graph, from, heap_paths_find_hop(graph, from, to)), is_first);
-    }
+    for (size_t i = 0; i < begin; i++)
+        put_hop(graph, path, i, text);
+    if (begin == hops)
+        return;
+    text_puts(text, begin ? " ... " : "... ");
+    for (size_t i = hops - END_SHOWN; i < hops; i++)
+        put_hop(graph, path, i, text);
 }
 
 /* Whether the path leads through what waits: that does not complete what it waits for. */
-static bool leads_through(const struct heap_graph *graph, const struct heap_paths *paths, uint32_t object,
-                          uint64_t operation)
+static bool leads_through(const struct path_end *path, uint32_t waiting)
 {
-    const struct path_end path = find_end(paths, object);
-    uint32_t waiting = operation ? heap_graph_find(graph, operation) : GRAPH_NONE;
-    for (size_t i = 1; i < path.count; i++)
-        if (path.objects[i] == waiting)
+    for (size_t i = 1; i < path->count; i++)
+        if (path->objects[i] == waiting)
             return true;
     return false;
 }
 
+/* Forms the text of an object that a root keeps. */
+static void put_holder(const struct heap_graph *graph, const struct heap_paths *paths, uint32_t object,
+                       uint64_t operation, struct text *text)
+{
+    const struct path_end path = find_end(paths, object);
+    put_path(graph, &graph->roots.items[paths->top[object]], &path, text);
+    if (operation && leads_through(&path, heap_graph_find(graph, operation)))
+        text_puts(text, " (through the method that waits)");
+}
+
 /* False: of some, it is not known. */
-static bool find_texts(struct async_holders *holders, struct heap_graph *graph, const struct heap_paths *paths)
+static bool find_texts(struct async_holders *holders, const struct heap_graph *graph, const struct heap_paths *paths)
 {
     bool any_unknown = false;
     for (struct async_holder *holder = NULL; (holder = async_holder_table_next(&holders->table, holder));) {
@@ -99,14 +107,11 @@ static bool find_texts(struct async_holders *holders, struct heap_graph *graph, 
         uint32_t object = heap_graph_find(graph, holder->object);
         if (object == GRAPH_NONE)
             text_puts(&text, "? (no object of the heap is there)");
-        else if (paths->from[object] == GRAPH_NONE)
+        else if (paths->from[object] != GRAPH_NONE)
+            put_holder(graph, paths, object, holder->operation, &text);
+        else
             text_puts(&text, heap_graph_is_whole(graph) ? "nothing: no root keeps it"
                                                         : "? (no root was found, but not all were searched)");
-        else
-            put_path(graph, paths, object, &text);
-        if (object != GRAPH_NONE && paths->from[object] != GRAPH_NONE &&
-            leads_through(graph, paths, object, holder->operation))
-            text_puts(&text, " (through the method that waits)");
         any_unknown |= text.data[0] == '?';
         holder->text = copy_text(text.data);
         text_deinit(&text);
