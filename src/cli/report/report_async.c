@@ -20,18 +20,13 @@ static int add_committed(const struct cdacq_heap_segment *segment, void *context
     return 0;
 }
 
-static bool is_of_program(const struct cdacq_method *method)
-{
-    return method->name_length && !signature_is_of_framework(method->name, method->name_length);
-}
-
 /* The innermost method of the program, which may have called one of the framework; NULL: there is none. */
 static const struct cdacq_method *find_program_method(const struct cdacq_async_chain *chain,
                                                       const struct cdacq_method **ret_called)
 {
     *ret_called = NULL;
     for (size_t i = 0; i < chain->method_count; i++) {
-        if (is_of_program(&chain->methods[i]))
+        if (chain->methods[i].name_length && report_is_of_program(&chain->methods[i]))
             return &chain->methods[i];
         *ret_called = &chain->methods[i];
     }
@@ -141,8 +136,10 @@ void report_find_async(struct report *report)
     if (cdacq_session_visit_heap(report->session, &segments, NULL, NULL) < 0)
         return;
     async->is_too_large = committed > SEARCHED_MAX;
+    if (async->is_too_large)
+        return;
     (void)cdacq_wait_graph_visit_waits(report->graph, add_wait, async, NULL);
-    if (async->is_too_large || cdacq_session_visit_async(report->session, &visitor, &info, NULL) < 0)
+    if (cdacq_session_visit_async(report->session, &visitor, &info, NULL) < 0)
         return;
     async->is_known = true;
     async->is_partial = info.problem_count;
