@@ -15,7 +15,6 @@ Exit 77 (skipped) where the emulator or the packages cannot be had, unless CDACQ
 import argparse
 import collections
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -128,8 +127,7 @@ class Run:
         self.judge_frames(*stack_run.walk(core), path, kind)
 
     def judge_frames(self, frames, said, path, kind):
-        with open(path, encoding="utf-8") as file:
-            told = [json.loads(line) for line in file]
+        told = lab.read_json_lines(path)
         threads, tally = stack_judge.by_thread(frames), stack_judge.Tally()
         for thread in told:
             tally.add("threads")
@@ -161,8 +159,7 @@ class Run:
             with tempfile.TemporaryDirectory(dir=self.work) as work:
                 path = os.path.join(work, "collected.jsonl")
                 core, _, _ = self.parked_core([*self.machine.command("stacks"), "collect", path], work)
-                with open(path, encoding="utf-8") as file:
-                    told = [json.loads(line) for line in file]
+                told = lab.read_json_lines(path)
                 threads = stack_judge.by_thread(stack_run.walk(core)[0])
                 for thread in told:
                     stack_judge.compare_running(thread["frames"], threads.get(thread["tid"], []), stack_run.INNER, tally, f"thread {thread['tid']}")

@@ -12,7 +12,6 @@ Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then t
 import fnmatch
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -101,27 +100,6 @@ def judge(note, label, target, truth):
     note(f"{label}: chains in the report", not wrong, "; ".join(wrong[:4]))
 
 
-class Process:
-    """A running program and its cores."""
-
-    def __init__(self, command, work):
-        self.work, self.truth = work, os.path.join(work, "truth.txt")
-        self.log = os.path.join(work, "log.txt")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([*command, self.truth, *CHAINS], cwd=work, stdin=subprocess.PIPE, stdout=log,
-                                            stderr=log, start_new_session=True, preexec_fn=lab.allow_cores)
-        deadline = time.monotonic() + READY_SECONDS
-        while not re.search(r"^READY \d+\n", self.read_log(), re.MULTILINE):
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                self.process.kill()
-                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
-            time.sleep(0.1)
-
-    def read_log(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
-
-
 def compiled_ahead(work, version, command):
     """The command of a copy of the program that is compiled ahead of time."""
     program = os.path.join(work, "ahead", os.path.basename(command[-1]))
@@ -139,19 +117,14 @@ def run(version, work, note):
         command = lab.program_command(work, "awaiting", version, **options)
         if "ReadyToRun" in kind:
             command = compiled_ahead(folder, version, command)
-        process = Process(command, folder)
-        try:
-            truth = read_truth(process.truth)
-            judge(note, f"{label}, process", str(process.process.pid), truth)
-            target = lab.Target(folder, process.process, process.log)
+        truth_file = os.path.join(folder, "truth.txt")
+        with lab.running_program([*command, truth_file, *CHAINS], folder, seconds=READY_SECONDS) as target:
+            truth = read_truth(truth_file)
+            judge(note, f"{label}, process", str(target.pid), truth)
             for kind in ["full", "heap", "gcore", "kernel"] if has_runtime_async else ["heap"]:
-                core = target.createdump(kind) if kind in lab.CREATEDUMP_KINDS else getattr(
-                    target, "gcore" if kind == "gcore" else "kernel_core")()
+                core = target.core(kind)
                 judge(note, f"{label}, {kind} core", core, truth)
                 os.unlink(core)
-        finally:
-            process.process.kill()
-            process.process.wait()
 
 
 def main():

@@ -48,23 +48,11 @@ MEMORY_MAX = 512 << 20  # of a command on a core of less than 128 MiB
 def planted(work, runtime, settings):
     """A process that has planted its objects, and how many of each type."""
     command = lab.program_command(work, "heap", runtime)
-    folder = tempfile.mkdtemp(dir=work, prefix="run-")
-    log = os.path.join(folder, "target.log")
-    environment = dict(os.environ, **settings)
-    with open(log, "w", encoding="utf-8") as output:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=output,
-                                   start_new_session=True, preexec_fn=lab.allow_cores)
-    target = lab.Target(folder, process, log)
-    try:
-        lab.wait_for_ready(target)
-        with open(log, encoding="utf-8") as file:
-            said = file.read()
+    with tempfile.TemporaryDirectory(dir=work, prefix="run-") as folder, lab.running_program(command, folder, settings) as target:
+        said = target.read_log()
         counts = {name: int(count) for count, name in re.findall(r"^PLANTED (\d+) (.*)$", said, re.MULTILINE)}
         counts["REFUSED"] = int(re.search(r"^REFUSED (\d+)$", said, re.MULTILINE)[1])
         yield target, counts
-    finally:
-        target.stop()
-        shutil.rmtree(folder)
 
 
 class Heap:
@@ -264,10 +252,8 @@ def compare_small_core(tally, what, core, pid):
 
 def take(target, kind):
     """One core. A thread that ends meanwhile makes createdump fail: then it is asked again."""
-    if kind == "kernel":
-        return target.kernel_core()
-    if kind == "gcore":
-        return target.gcore()
+    if kind not in lab.CREATEDUMP_KINDS:
+        return target.core(kind)
     for _ in range(TRIES - 1):
         with contextlib.suppress(lab.LabError):
             return target.createdump(kind)

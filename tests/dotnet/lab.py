@@ -15,6 +15,7 @@ import fcntl
 import functools
 import glob
 import hashlib
+import json
 import os
 import re
 import resource
@@ -326,6 +327,14 @@ class Target:
         os.rename(written[0], path)
         return path
 
+    def core(self, kind):
+        """A core by its name on the command line."""
+        return self.createdump(kind) if kind in CREATEDUMP_KINDS else {"gcore": self.gcore, "kernel": self.kernel_core}[kind]()
+
+    def read_log(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
     def stop(self):
         """Ends the process, whatever it is doing."""
         self.process.kill()
@@ -436,11 +445,10 @@ def _wait_for_code(target):
         time.sleep(0.01)
 
 
-def wait_for_ready(target):
-    deadline = time.monotonic() + READY_SECONDS
+def wait_for_ready(target, seconds=READY_SECONDS):
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        with open(target.log, encoding="utf-8") as file:
-            text = file.read()
+        text = target.read_log()
         if f"READY {target.pid}\n" in text:
             return
         if target.process.poll() is not None:
@@ -457,6 +465,26 @@ def running_target(work, **options):
         yield target
     finally:
         target.stop()
+
+
+@contextlib.contextmanager
+def running_program(command, work, environment=None, seconds=READY_SECONDS):
+    """A program that is ready within so many seconds, and is ended when the block is left. Its files are in `work`."""
+    log = os.path.join(work, "target.log")
+    with open(log, "w", encoding="utf-8") as output:
+        process = subprocess.Popen(command, cwd=work, env=os.environ | (environment or {}), stdin=subprocess.PIPE, stdout=output,
+                                   stderr=output, start_new_session=True, preexec_fn=allow_cores)
+    target = Target(work, process, log)
+    try:
+        wait_for_ready(target, seconds)
+        yield target
+    finally:
+        target.stop()
+
+
+def read_json_lines(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def parse_arguments():
@@ -480,10 +508,7 @@ def parse_arguments():
 def take(target, kind):
     """One core by its name on the command line; a skip is told, not fatal."""
     try:
-        if kind in CREATEDUMP_KINDS:
-            path = target.createdump(kind)
-        else:
-            path = {"gcore": target.gcore, "kernel": target.kernel_core}[kind]()
+        path = target.core(kind)
     except Skip as reason:
         print(f"skipped {kind}: {reason}")
         return

@@ -9,7 +9,6 @@ The runtime for musl runs beside glibc with the libstdc++ and libgcc of this sys
 install musl. --all: every way to die of deaths.py, not only a share; without those whose words only glibc keeps.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -71,8 +70,7 @@ def judge_stacks(work, environment, runtime):
         process = subprocess.Popen([program, "park", path], stdin=subprocess.PIPE, stdout=output, stderr=output, env=os.environ | environment)
     try:
         lab.wait_for_ready(lab.Target(work, process, log))
-        with open(path, encoding="utf-8") as file:
-            told = [json.loads(line) for line in file]
+        told = lab.read_json_lines(path)
         agree = judge(str(process.pid), told)
         for kind in ("full", "normal"):
             core = os.path.join(work, f"{kind}.core")

@@ -16,37 +16,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 import lab
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-READY_SECONDS = 120
 SHOWN = 6
-
-
-class Process(lab.Target):
-    """The running program, and what it says about its objects."""
-
-    def __init__(self, command, work):
-        log = os.path.join(work, "log.txt")
-        self.truth_file = os.path.join(work, "truth.txt")
-        with open(log, "w", encoding="utf-8") as output:
-            process = subprocess.Popen([*command, self.truth_file], cwd=work, stdin=subprocess.PIPE, stdout=output,
-                                       stderr=output, start_new_session=True, preexec_fn=lab.allow_cores)
-        super().__init__(work, process, log)
-        deadline = time.monotonic() + READY_SECONDS
-        while f"READY {self.pid}\n" not in self.read_log():
-            if time.monotonic() > deadline or process.poll() is not None:
-                self.stop()
-                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
-            time.sleep(0.1)
-        with open(self.truth_file, encoding="utf-8") as file:
-            self.truth = [json.loads(line) for line in file]
-
-    def read_log(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
 
 
 class Comparison:
@@ -162,24 +136,23 @@ def judge_text(note, label, target, truth):
 
 def run(version, work, note):
     folder = tempfile.mkdtemp(dir=work)
-    process = Process(lab.program_command(work, "objects", version), folder)
-    try:
-        judge(note, f"{version}, live", str(process.pid), process.truth)
-        judge_text(note, f"{version}, live", str(process.pid), process.truth)
+    truth_file = os.path.join(folder, "truth.txt")
+    with lab.running_program([*lab.program_command(work, "objects", version), truth_file], folder) as target:
+        truth = lab.read_json_lines(truth_file)
+        judge(note, f"{version}, live", str(target.pid), truth)
+        judge_text(note, f"{version}, live", str(target.pid), truth)
         for kind in ("full", "heap"):
-            core = process.createdump(kind)
-            judge(note, f"{version}, {kind} core", core, process.truth)
+            core = target.createdump(kind)
+            judge(note, f"{version}, {kind} core", core, truth)
             os.remove(core)
         try:
-            core = process.kernel_core()
+            core = target.kernel_core()
         except lab.Skip as reason:
             print(f"  {version}, kernel core: skipped: {reason}")
             return
-        judge(note, f"{version}, kernel core", core, process.truth)
-        judge_text(note, f"{version}, kernel core", core, process.truth)
+        judge(note, f"{version}, kernel core", core, truth)
+        judge_text(note, f"{version}, kernel core", core, truth)
         os.remove(core)
-    finally:
-        process.stop()
 
 
 def main():

@@ -16,12 +16,10 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 import lab
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-READY_SECONDS = 120
 OWN = re.compile(r"Pending\.")
 HOLDERS = {"Semaphore": "taken", "TimedSemaphore": "timed", "Source": "never", "SourceOfValue": "value", "Load": "never",
            "Read": "unbounded", "ReadSingle": "single", "Write": "bounded", "Void": "never"}  # static fields
@@ -112,24 +110,6 @@ def judge(note, label, target, truth):
     note(f"{label}: failed tasks", known and failed[0]["method"] == (None if "runtime-async" in label else FAILING), str(failed))
 
 
-class Process:
-    def __init__(self, command, work, *arguments):
-        self.truth, self.log = os.path.join(work, "truth.txt"), os.path.join(work, "log.txt")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([*command, self.truth, *arguments], cwd=work, stdin=subprocess.PIPE, stdout=log,
-                                            stderr=log, start_new_session=True, preexec_fn=lab.allow_cores)
-        deadline = time.monotonic() + READY_SECONDS
-        while not re.search(r"^READY \d+\n", self.read_log(), re.MULTILINE):
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                self.process.kill()
-                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
-            time.sleep(0.1)
-
-    def read_log(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
-
-
 def run(version, work, note):
     has_runtime_async = lab.line_of(version) >= 11
     for kind in ["", ", Debug", ", runtime-async"] if has_runtime_async else ["", ", Debug"]:
@@ -139,19 +119,14 @@ def run(version, work, note):
         if "Debug" in kind:
             options["configuration"] = "Debug"
         command = lab.program_command(work, "pending", version, **options)
-        process = Process(command, folder)
-        try:
-            truth = read_truth(process.truth)
-            judge(note, f"{label}, process", str(process.process.pid), truth)
-            target = lab.Target(folder, process.process, process.log)
+        truth_file = os.path.join(folder, "truth.txt")
+        with lab.running_program([*command, truth_file], folder) as target:
+            truth = read_truth(truth_file)
+            judge(note, f"{label}, process", str(target.pid), truth)
             for core_kind in ["full", "heap", "gcore", "kernel"] if "Debug" not in kind else ["heap"]:
-                core = target.createdump(core_kind) if core_kind in lab.CREATEDUMP_KINDS else getattr(
-                    target, "gcore" if core_kind == "gcore" else "kernel_core")()
+                core = target.core(core_kind)
                 judge(note, f"{label}, {core_kind} core", core, truth)
                 os.unlink(core)
-        finally:
-            process.process.kill()
-            process.process.wait()
 
 
 def main():

@@ -219,8 +219,7 @@ class Run:
         with tempfile.TemporaryDirectory(dir=work) as folder:
             path = os.path.join(folder, "parked.jsonl")
             with running(work, runtime, ["park", path], configuration, debug_type) as target:
-                with open(path, encoding="utf-8") as file:
-                    told = [json.loads(line) for line in file]
+                told = lab.read_json_lines(path)
                 label, directory = f"{configuration}, {debug_type} PDB", target.runtime_directory()
                 first_of_all = (configuration, debug_type) == BUILDS[0]
                 self.told(f"{label}, live", told, str(target.pid))

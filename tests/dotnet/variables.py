@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 import lab
 
@@ -32,30 +31,6 @@ WAYS = [
     ("Release, tiered", "Release", {}, False),
     ("ReadyToRun", "Release", {}, False),
 ]
-
-
-class Process(lab.Target):
-    """The running program, and what it says about its variables."""
-
-    def __init__(self, command, work, environment):
-        log = os.path.join(work, "log.txt")
-        truth_file = os.path.join(work, "truth.txt")
-        with open(log, "w", encoding="utf-8") as output:
-            process = subprocess.Popen([*command, truth_file, THREADS, DEPTH], cwd=work, stdin=subprocess.PIPE, stdout=output, stderr=output,
-                                       start_new_session=True, env=os.environ | environment, preexec_fn=lab.allow_cores)
-        super().__init__(work, process, log)
-        deadline = time.monotonic() + READY_SECONDS
-        while f"READY {self.pid}\n" not in self.read_log():
-            if time.monotonic() > deadline or process.poll() is not None:
-                self.stop()
-                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
-            time.sleep(0.1)
-        with open(truth_file, encoding="utf-8") as file:
-            self.truth = [json.loads(line) for line in file]
-
-    def read_log(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
 
 
 def text_of(found):
@@ -170,14 +145,13 @@ def run(version, work, note, ways):
         command = lab.program_command(work, "variables", version, configuration)
         if name == "ReadyToRun":
             command = compiled_ahead(work, command, version)
-        process = Process(command, folder, environment)
-        try:
-            judge(note, f"{version}, {name}, live", str(process.pid), process.truth, is_unoptimised)
-            core = process.createdump("full")
-            judge(note, f"{version}, {name}, full core", core, process.truth, is_unoptimised)
+        truth_file = os.path.join(folder, "truth.txt")
+        with lab.running_program([*command, truth_file, THREADS, DEPTH], folder, environment, READY_SECONDS) as target:
+            truth = lab.read_json_lines(truth_file)
+            judge(note, f"{version}, {name}, live", str(target.pid), truth, is_unoptimised)
+            core = target.createdump("full")
+            judge(note, f"{version}, {name}, full core", core, truth, is_unoptimised)
             os.remove(core)
-        finally:
-            process.stop()
 
 
 def main():

@@ -40,22 +40,11 @@ Leak = collections.namedtuple("Leak", "kind type text hop")
 def planted(work, runtime, settings=None):
     """A process that keeps its objects, how it does, the types of which it keeps none, and what keeps its load contexts."""
     command = lab.program_command(work, "leaks", runtime)
-    folder = tempfile.mkdtemp(dir=work, prefix="run-")
-    log = os.path.join(folder, "target.log")
-    with open(log, "w", encoding="utf-8") as output:
-        process = subprocess.Popen(command, cwd=folder, env=dict(os.environ, **(settings or {})), stdin=subprocess.PIPE, stdout=output,
-                                   stderr=output, start_new_session=True, preexec_fn=lab.allow_cores)
-    target = lab.Target(folder, process, log)
-    try:
-        lab.wait_for_ready(target)
-        with open(log, encoding="utf-8") as file:
-            said = file.read()
+    with tempfile.TemporaryDirectory(dir=work, prefix="run-") as folder, lab.running_program(command, folder, settings) as target:
+        said = target.read_log()
         kept = [Leak(*line.split("\t")) for line in re.findall(r"^KEPT (.*)$", said, re.MULTILINE)]
         contexts = dict(line.split("\t") for line in re.findall(r"^CONTEXT (.*)$", said, re.MULTILINE))
         yield target, kept, re.findall(r"^FREE (.*)$", said, re.MULTILINE), contexts
-    finally:
-        target.stop()
-        shutil.rmtree(folder)
 
 
 def ask(target, *options):

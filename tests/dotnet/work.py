@@ -21,7 +21,7 @@ import time
 import lab
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
-READY_SECONDS = 120
+TRUTH = "truth.txt"
 OWN = re.compile(r"Work\.")
 HOUR = 3_600_000
 PERIODS = {"Work.Program.Tick(object)": (30_000, HOUR), "Work.Program.Once(object)": (None, 2 * HOUR)}
@@ -82,42 +82,18 @@ def judge(note, label, target, truth, age_ms=None, sent=None):
     note(f"{label}: times", not wrong, "; ".join(wrong))
 
 
-class Process:
-    def __init__(self, command, work, *arguments):
-        self.truth, self.log = os.path.join(work, "truth.txt"), os.path.join(work, "log.txt")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([*command, self.truth, *arguments], cwd=work, stdin=subprocess.PIPE, stdout=log,
-                                            stderr=log, start_new_session=True, preexec_fn=lab.allow_cores,
-                                            env={**os.environ, "DOTNET_PROCESSOR_COUNT": "2"})
-        deadline = time.monotonic() + READY_SECONDS
-        while not re.search(r"^READY \d+\n", self.read_log(), re.MULTILINE):
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                self.process.kill()
-                raise lab.LabError(f"the program did not get ready:\n{self.read_log()}")
-            time.sleep(0.1)
-
-    def read_log(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
+def running(command, folder, *arguments):
+    """A program that writes to its first argument what is pending in it."""
+    return lab.running_program([*command, os.path.join(folder, TRUTH), *arguments], folder, {"DOTNET_PROCESSOR_COUNT": "2"})
 
 
-def judge_all(note, label, process, folder, kinds, **options):
-    try:
-        truth = read_truth(process.truth)
-        judge(note, f"{label}, process", process.process.pid, truth, **options)
-        target = lab.Target(folder, process.process, process.log)
-        for kind in kinds:
-            core = target.createdump(kind) if kind in lab.CREATEDUMP_KINDS else getattr(
-                target, "gcore" if kind == "gcore" else "kernel_core")()
-            judge(note, f"{label}, {kind} core", core, truth, **options)
-            os.unlink(core)
-    finally:
-        process.end()
+def judge_all(note, label, target, kinds, **options):
+    truth = read_truth(os.path.join(target.work, TRUTH))
+    judge(note, f"{label}, process", target.pid, truth, **options)
+    for kind in kinds:
+        core = target.core(kind)
+        judge(note, f"{label}, {kind} core", core, truth, **options)
+        os.unlink(core)
 
 
 def server_command(work, version):
@@ -157,13 +133,13 @@ def main():
             for kind in ["", ", runtime-async"] if lab.line_of(version) >= 11 else [""]:
                 folder = tempfile.mkdtemp(dir=work)
                 command = lab.program_command(work, "work", version, **({"RuntimeAsync": "on"} if kind else {}))
-                process = Process(command, folder)
-                judge_all(note, version + kind, process, folder, ["full", "heap", "gcore", "kernel"] if not kind else ["heap"],
-                          sent=int(re.search(r"SENT (\d+)", process.read_log())[1]))
+                with running(command, folder) as target:
+                    judge_all(note, version + kind, target, ["full", "heap", "gcore", "kernel"] if not kind else ["heap"],
+                              sent=int(re.search(r"SENT (\d+)", target.read_log())[1]))
             for words in [[], ["log"]]:
                 folder = tempfile.mkdtemp(dir=work)
-                judge_all(note, f"{version}, ASP.NET {' '.join(words)}", Process(server_command(folder, version), folder, *words), folder,
-                          ["kernel"] if words else [], age_ms=bool(words))
+                with running(server_command(folder, version), folder, *words) as target:
+                    judge_all(note, f"{version}, ASP.NET {' '.join(words)}", target, ["kernel"] if words else [], age_ms=bool(words))
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 
