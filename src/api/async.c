@@ -382,11 +382,8 @@ static void visit_gc(struct visit *visit, const struct gc *gc)
 static enum cdacq_status check(struct cdacq_session *session, const struct cdacq_async_visitor *visitor,
                                const struct cdacq_async_info *ret, struct cdacq_error *err)
 {
-    if (!session || !visitor)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no visitor" : "no session");
-    enum cdacq_status status = ret ? sized_check(ret, "struct cdacq_async_info", err) : CDACQ_OK;
-    if (status == CDACQ_OK)
-        status = sized_check(visitor, "struct cdacq_async_visitor", err);
+    enum cdacq_status status =
+        heap_check(session, visitor, "struct cdacq_async_visitor", ret, "struct cdacq_async_info", err);
     if (status == CDACQ_OK && session->resolver.modules.aot)
         return error_set(err, CDACQ_ERR_CONTRACT, 0, "async operations of NativeAOT programs are not found");
     return status;

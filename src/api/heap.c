@@ -113,6 +113,15 @@ static enum cdacq_status check_contract(const struct cdacq_target *target, struc
                      "the runtime publishes no GC contract that can be read, and this build has no supplement for it");
 }
 
+enum cdacq_status heap_check(const struct cdacq_session *session, const void *visitor, const char *visitor_name,
+                             const void *info, const char *info_name, struct cdacq_error *err)
+{
+    if (!session || !visitor)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no visitor" : "no session");
+    enum cdacq_status status = info ? sized_check(info, info_name, err) : CDACQ_OK;
+    return status < 0 ? status : sized_check(visitor, visitor_name, err);
+}
+
 enum cdacq_status heap_begin(struct cdacq_session *session, struct gc *ret, struct cdacq_error *err)
 {
     struct reader *reader = &session->resolver.reader;
@@ -139,11 +148,8 @@ enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const 
 {
     struct cdacq_heap_info info = {.size = sizeof info};
     struct gc gc;
-    if (!session || !visitor)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no visitor" : "no session");
-    enum cdacq_status status = ret ? sized_check(ret, "struct cdacq_heap_info", err) : CDACQ_OK;
-    if (status == CDACQ_OK)
-        status = sized_check(visitor, "struct cdacq_heap_visitor", err);
+    enum cdacq_status status =
+        heap_check(session, visitor, "struct cdacq_heap_visitor", ret, "struct cdacq_heap_info", err);
     if (status == CDACQ_OK)
         status = heap_begin(session, &gc, err);
     if (status < 0)

@@ -291,9 +291,7 @@ static void visit_all(struct visit *visit)
 enum cdacq_status cdacq_session_visit_roots(struct cdacq_session *session, const struct cdacq_roots_visitor *visitor,
                                             struct cdacq_error *err)
 {
-    if (!session || !visitor)
-        return error_set(err, CDACQ_ERR_ARGUMENT, 0, session ? "no visitor" : "no session");
-    enum cdacq_status status = sized_check(visitor, "struct cdacq_roots_visitor", err);
+    enum cdacq_status status = heap_check(session, visitor, "struct cdacq_roots_visitor", NULL, NULL, err);
     if (status < 0)
         return status;
     struct visit visit = {.session = session, .problems.stopped = &visit.stopped};
