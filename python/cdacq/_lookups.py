@@ -769,6 +769,13 @@ class Lookups:
 
     # ---- The heap
 
+    def _problem_callback(self, problems: list[str]) -> Any:
+        """A callback that appends each problem."""
+        def take(text: int, _context: object) -> int:
+            problems.append(_decode.text(ctypes.string_at(text)) or "")
+            return 0
+        return _abi.Problem(self._pending.guard(take, 1))
+
     def heap(self, with_objects: bool = True, with_references: bool = False) -> records.Heap:
         """The GC heap, with all its objects unless `with_objects` is false, and their references. Stop a process: else it
         changes meanwhile."""
@@ -781,13 +788,9 @@ class Lookups:
             segments.append(_heap_segment(_abi.HeapSegment.from_address(address)))
             return 0
 
-        def take_problem(text: int, _context: object) -> int:
-            problems.append(_decode.text(ctypes.string_at(text)) or "")
-            return 0
-
         visitor = _sized(_abi.HeapVisitor)
         visitor.segment = _abi.Visitor(self._pending.guard(take_segment, 1))
-        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        visitor.problem = self._problem_callback(problems)
         with self._inside() as handle, self._pending.collecting():
             if with_objects or with_references:
                 call("cdacq_session_read_heap", handle, _abi.HeapReadFlags.REFERENCES if with_references else 0, ctypes.byref(visitor),
@@ -819,13 +822,9 @@ class Lookups:
             roots.append(_heap_root(_abi.HeapRoot.from_address(address)))
             return 0
 
-        def take_problem(text: int, _context: object) -> int:
-            problems.append(_decode.text(ctypes.string_at(text)) or "")
-            return 0
-
         visitor = _sized(_abi.RootsVisitor)
         visitor.root = _abi.Visitor(self._pending.guard(take_root, 1))
-        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        visitor.problem = self._problem_callback(problems)
         with self._inside() as handle, self._pending.collecting():
             call("cdacq_session_visit_roots", handle, ctypes.byref(visitor))
         return records.Roots(roots, problems)
@@ -877,14 +876,10 @@ class Lookups:
             found.failed.append(_failed_task(_abi.FailedTask.from_address(address)))
             return 0
 
-        def take_problem(text: int, _context: object) -> int:
-            found.problems.append(_decode.text(ctypes.string_at(text)) or "")
-            return 0
-
         visitor = _sized(_abi.AsyncVisitor)
         visitor.chain = _abi.Visitor(self._pending.guard(take_chain, 1))
         visitor.failed = _abi.Visitor(self._pending.guard(take_failed, 1))
-        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        visitor.problem = self._problem_callback(found.problems)
         with self._inside() as handle, self._pending.collecting():
             call("cdacq_session_visit_async", handle, ctypes.byref(visitor), ctypes.byref(info))
         return found
@@ -914,15 +909,11 @@ class Lookups:
                                                       item.object))
             return 0
 
-        def take_problem(text: int, _context: object) -> int:
-            found.problems.append(_decode.text(ctypes.string_at(text)) or "")
-            return 0
-
         visitor = _sized(_abi.WorkVisitor)
         visitor.item = _abi.Visitor(self._pending.guard(take_item, 1))
         visitor.timer = _abi.Visitor(self._pending.guard(take_timer, 1))
         visitor.request = _abi.Visitor(self._pending.guard(take_request, 1))
-        visitor.problem = _abi.Problem(self._pending.guard(take_problem, 1))
+        visitor.problem = self._problem_callback(found.problems)
         with self._inside() as handle, self._pending.collecting():
             call("cdacq_session_visit_work", handle, ctypes.byref(visitor), ctypes.byref(info))
         return found
