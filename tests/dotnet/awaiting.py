@@ -128,22 +128,12 @@ def run(version, work, note):
 
 
 def main():
-    results = []
-
-    def note(label, passed, text=""):
-        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
-        results.append(passed)
-
+    results = lab.Results()
     with tempfile.TemporaryDirectory(prefix="cdacq-awaiting-") as work:
         for version in lab.runtimes(sys.argv[1:]):
-            run(version, work, note)
-    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
+            run(version, work, results.note)
+    return results.exit_code()
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except lab.Skip as reason:
-        print(f"awaiting.py: skipped: {reason}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED)
+    lab.exit_with(main)

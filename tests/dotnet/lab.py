@@ -482,6 +482,30 @@ def running_program(command, work, environment=None, seconds=READY_SECONDS):
         target.stop()
 
 
+class Results:
+    """What a script has judged."""
+
+    def __init__(self):
+        self.all = []
+
+    def note(self, label, passed, text=""):
+        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
+        self.all.append(bool(passed))
+
+    def exit_code(self):
+        print(f"{sum(self.all)} passed, {len(self.all) - sum(self.all)} failed")
+        return 0 if all(self.all) else 1
+
+
+def exit_with(main):
+    """Ends a script with what its main() returns, or says why it was skipped: that fails where it must run."""
+    try:
+        sys.exit(main())
+    except Skip as reason:
+        print(f"{os.path.basename(sys.argv[0])}: skipped: {reason}", file=sys.stderr)
+        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else SKIPPED)
+
+
 def read_json_lines(path):
     with open(path, encoding="utf-8") as file:
         return [json.loads(line) for line in file]

@@ -210,26 +210,16 @@ def measure(version, work):
 
 
 def main():
-    results = []
-
-    def note(label, passed, text=""):
-        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
-        results.append(bool(passed))
-
+    results = lab.Results()
     arguments = [word for word in sys.argv[1:] if word != "--cost"]
     with tempfile.TemporaryDirectory(prefix="cdacq-record-") as work:
         for version in lab.runtimes(arguments, of_all_lines=False):
             if "--cost" in sys.argv:
                 measure(version, work)
             else:
-                run(version, work, note)
-    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
+                run(version, work, results.note)
+    return results.exit_code()
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except lab.Skip as reason:
-        print(f"record.py: skipped: {reason}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED)
+    lab.exit_with(main)

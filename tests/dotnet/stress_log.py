@@ -279,24 +279,14 @@ def check_off(version, work, note):
 
 
 def main():
-    results = []
-
-    def note(label, passed, text=""):
-        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
-        results.append(bool(passed))
-
+    results = lab.Results()
     with tempfile.TemporaryDirectory(prefix="cdacq-stress-log-") as work:
         for version in lab.runtimes(sys.argv[1:]):
             for size in ROOM if lab.line_of(version) >= PUBLISHED_SINCE else ["whole"]:
-                run(version, work, size, note)
-            check_off(version, work, note)
-    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
+                run(version, work, size, results.note)
+            check_off(version, work, results.note)
+    return results.exit_code()
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except lab.Skip as reason:
-        print(f"stress_log.py: skipped: {reason}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED)
+    lab.exit_with(main)

@@ -122,31 +122,21 @@ def server_command(work, version):
 
 
 def main():
-    results = []
-
-    def note(label, passed, text=""):
-        print(f"  {'ok  ' if passed else 'FAIL'} {label}{': ' if text else ''}{text}", flush=True)
-        results.append(passed)
-
+    results = lab.Results()
     with tempfile.TemporaryDirectory(prefix="cdacq-work-") as work:
         for version in lab.runtimes(sys.argv[1:]):
             for kind in ["", ", runtime-async"] if lab.line_of(version) >= 11 else [""]:
                 folder = tempfile.mkdtemp(dir=work)
                 command = lab.program_command(work, "work", version, **({"RuntimeAsync": "on"} if kind else {}))
                 with running(command, folder) as target:
-                    judge_all(note, version + kind, target, ["full", "heap", "gcore", "kernel"] if not kind else ["heap"],
+                    judge_all(results.note, version + kind, target, ["full", "heap", "gcore", "kernel"] if not kind else ["heap"],
                               sent=int(re.search(r"SENT (\d+)", target.read_log())[1]))
             for words in [[], ["log"]]:
                 folder = tempfile.mkdtemp(dir=work)
                 with running(server_command(folder, version), folder, *words) as target:
-                    judge_all(note, f"{version}, ASP.NET {' '.join(words)}", target, ["kernel"] if words else [], age_ms=bool(words))
-    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
+                    judge_all(results.note, f"{version}, ASP.NET {' '.join(words)}", target, ["kernel"] if words else [], age_ms=bool(words))
+    return results.exit_code()
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except lab.Skip as reason:
-        print(f"work.py: skipped: {reason}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CDACQ_REQUIRE_DOTNET") == "1" else lab.SKIPPED)
+    lab.exit_with(main)
