@@ -478,6 +478,10 @@ def running_program(command, work, environment=None, seconds=READY_SECONDS):
     try:
         wait_for_ready(target, seconds)
         yield target
+    except Exception:
+        if process.poll() is not None:  # by itself, or for a kernel core: what it wrote says why
+            print(f"the program has ended ({process.returncode}); it wrote:\n{target.read_log()[-4000:]}", file=sys.stderr)
+        raise
     finally:
         target.stop()
 

@@ -38,7 +38,7 @@ public static class Program
         await app.StartAsync();
         string[] addresses = app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.ToArray();
         string address = addresses[0];
-        var client = new HttpClient();
+        var client = new HttpClient { Timeout = TimeSpan.FromMinutes(10) };
         for (int i = 0; i < 5; i++)
             await client.GetStringAsync(address + "/ok");
         var requests = new List<Task>();
@@ -52,7 +52,7 @@ public static class Program
         requests.Add(client.PostAsync(address + "/orders", new StringContent("text")));
         truth.Add("served\tPOST /orders\t1");
         truth.Add($"sent\tPOST {address}/orders\t1");
-        using var second = new HttpClient { DefaultRequestVersion = HttpVersion.Version20, DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact };
+        using var second = new HttpClient { Timeout = TimeSpan.FromMinutes(10), DefaultRequestVersion = HttpVersion.Version20, DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact };
         for (int i = 0; i < 3; i++)
             await second.GetStringAsync(addresses[1] + "/ok");
         requests.Add(second.GetStringAsync(addresses[1] + "/orders/20"));

@@ -114,8 +114,8 @@ public static class Program
         foreach (TaskCompletionSource one in sources)
             kept.Add(Continue(one.Task));
         ThreadPool.GetMaxThreads(out int workers, out _);
-        using var waiting = new CountdownEvent(workers);
-        using var ready = new ManualResetEventSlim();
+        var waiting = new CountdownEvent(workers); /* never disposed: a worker may yet be about to wait */
+        var ready = new ManualResetEventSlim();
         for (int i = 0; i < workers; i++)
         {
             bool first = i == 0;
