@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Processes of .NET for arm64 on a kernel of arm64, in a virtual machine that qemu-system-aarch64 emulates.
 
-    arm64_vm.py [--no-pac | --pac] [--tool CDACQ] [RUNTIME...]    words of lab.runtimes()
+    arm64_vm.py [--no-pac | --pac] [--suite NAME] [--tool CDACQ] [RUNTIME...]    words of lab.runtimes()
 
-A machine with Debian's kernel and C library boots for each runtime, with and without signed return addresses
+A machine with the kernel and the C library of a release of Debian (bookworm) boots for each runtime, with and without signed return addresses
 (DOTNET_JitPacEnabled). Programs of the other tests run in it, and leave cores of the kernel, of createdump and of gdb.
 With the tool of arm64 (`CDACQ_PACKAGE_MACHINE=arm64 scripts/package tar`), they are also read while they run. What the cores
 and the tool in the machine say is compared with what the programs wrote, as in arm64.py: parked stacks and each record
@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import glob
 import json
+import lzma
 import os
 import shlex
 import shutil
@@ -35,7 +36,8 @@ from arm64 import ELEVEN, LINES
 
 EMULATOR = "qemu-system-aarch64"
 TOOLS = {EMULATOR: "qemu-system-arm", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "debugfs": "e2fsprogs"}
-PACKAGES = emulated.PACKAGES + ",busybox-static,gdb,linux-image-cloud-arm64,libdw1,libcjson1"  # the last two: of the tool
+PACKAGES = ",busybox-static,gdb,linux-image-cloud-arm64,libdw1,libcjson1"  # the last two: of the tool
+LIBRARIES = {"bookworm": emulated.PACKAGES, "trixie": emulated.PACKAGES.replace("libssl3", "libssl3t64")}
 CPU = "max,pauth-impdef=on"  # signs addresses as fast as it can
 MODULES = ["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk"]
 DISK_SIZE, MEMORY, BOOT_SECONDS = 24 << 30, "3G", 3600
@@ -130,24 +132,30 @@ def read(path):
         return file.read()
 
 
+def module(folder, name):
+    """A module of the kernel."""
+    path, = glob.glob(os.path.join(folder, "**", name + ".ko*"), recursive=True)
+    data = read(path)
+    return lzma.decompress(data) if path.endswith(".xz") else data
+
+
 class VirtualMachine:
     """A machine that runs one script, with what it needs."""
 
-    def __init__(self, work):
+    def __init__(self, work, suite):
         for tool, package in TOOLS.items():
             if shutil.which(tool) is None:
                 raise lab.Skip(f"{tool} is not installed (Debian: {package})")
         self.work = work
-        self.root = emulated.libraries(work, "arm64-machine", PACKAGES)
+        self.root = emulated.libraries(work, "arm64-machine-" + suite, LIBRARIES[suite] + PACKAGES, suite)
 
     def initial_root(self, path):
         folder, = glob.glob(os.path.join(self.root, "lib", "modules", "*"))
-        modules = [(name, glob.glob(os.path.join(folder, "**", name + ".ko"), recursive=True)) for name in MODULES]
         with open(path, "wb") as file:
             file.write(archive([(name, 0o40755, b"") for name in ("bin", "modules")] + [
                 ("bin/busybox", 0o100755, read(os.path.join(self.root, "bin", "busybox"))),
                 ("init", 0o100755, FIRST_PROGRAM.encode()),
-                *((f"modules/{name}.ko", 0o100644, read(found[0])) for name, found in modules)]))
+                *((f"modules/{name}.ko", 0o100644, module(folder, name)) for name in MODULES)]))
 
     def disk(self, path, script, folders):
         """A file system that has these folders at their paths. Its system folders are links into that of Debian's packages."""
@@ -190,10 +198,10 @@ class VirtualMachine:
 class Run(arm64.Run):
     """The tests of one runtime on one kernel."""
 
-    def __init__(self, work, runtime, signs, tool):
+    def __init__(self, work, runtime, signs, suite, tool):
         super().__init__(work, runtime)
         self.label = "signed" if signs else "unsigned"
-        self.signs, self.tool = signs, tool
+        self.signs, self.suite, self.tool = signs, suite, tool
 
     def note(self, label, passed, text):
         super().note(f"{self.label} {label}", passed, text)
@@ -225,7 +233,7 @@ say parked""")
         return "\n".join(lines)
 
     def boot(self):
-        machine = VirtualMachine(self.work)
+        machine = VirtualMachine(self.work, self.suite)
         folders = [self.machine.root, *(os.path.dirname(os.path.realpath(self.machine.host(name))) for name in ("stacks", "locks", "dying"))]
         self.out = os.path.join(self.work, f"out-{self.runtime}-{self.label}")
         begin = time.monotonic()
@@ -273,6 +281,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pac", action="store_true", help="signed return addresses only")
     parser.add_argument("--no-pac", action="store_true", help="unsigned return addresses only")
+    parser.add_argument("--suite", choices=list(LIBRARIES), default="bookworm", help="the release of Debian")
     parser.add_argument("--tool", metavar="CDACQ", help="that of arm64")
     parser.add_argument("--keep", metavar="DIR", help="where all files stay")
     parser.add_argument("runtimes", nargs="*", metavar="RUNTIME")
@@ -287,7 +296,7 @@ def main():
                 for signs in [False, True]:
                     if arguments.pac if not signs else arguments.no_pac:
                         continue
-                    run = Run(work, runtime, signs, tool)
+                    run = Run(work, runtime, signs, arguments.suite, tool)
                     run.boot()
                     run.judge()
                     results += run.results

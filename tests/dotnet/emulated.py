@@ -25,7 +25,7 @@ PT_LOAD, PT_NOTE, NT_FILE = 1, 4, 0x46494C45
 SAID_BY_EMULATOR = re.compile(rb"^(qemu: .*|Aborted.*|.*\(core dumped\).*)\n", re.M)
 
 
-def libraries(work, name="arm64-libraries", packages=PACKAGES):
+def libraries(work, name="arm64-libraries", packages=PACKAGES, suite="bookworm"):
     """A folder with packages of arm64, which are not set up."""
     if shutil.which("mmdebstrap") is None:
         raise lab.Skip("mmdebstrap is not installed")
@@ -33,8 +33,8 @@ def libraries(work, name="arm64-libraries", packages=PACKAGES):
     def make(folder):
         mirror = subprocess.run([os.path.join(lab.HERE, "../../scripts/mirror")], capture_output=True, text=True, check=True).stdout.strip()
         try:
-            lab.run(["mmdebstrap", "--quiet", "--variant=extract", "--architectures=arm64", "--include=" + packages, "bookworm",
-                     folder, f"deb {mirror} bookworm main"])
+            lab.run(["mmdebstrap", "--quiet", "--variant=extract", "--architectures=arm64", "--include=" + packages, suite,
+                     folder, f"deb {mirror} {suite} main"])
         except lab.LabError as error:
             raise lab.Skip(f"Debian's packages for arm64 cannot be had: {str(error).splitlines()[-1]}") from error
         for unused in ("dev", "tmp"):  # those of this machine are used
