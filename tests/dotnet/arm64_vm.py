@@ -49,7 +49,7 @@ VARIABLES = {"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_GCHeapHardLim
 FIRST_PROGRAM = """#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /new
 /bin/busybox mount -t devtmpfs dev /dev
-for module in %s; do /bin/busybox insmod /modules/$module.ko; done
+for module in %s; do [ ! -e /modules/$module.ko ] || /bin/busybox insmod /modules/$module.ko; done
 until [ -b /dev/vda ]; do /bin/busybox sleep 0.2; done
 /bin/busybox mount -t ext4 /dev/vda /new
 /bin/busybox mount -t devtmpfs dev /new/dev
@@ -132,11 +132,11 @@ def read(path):
         return file.read()
 
 
-def module(folder, name):
-    """A module of the kernel."""
-    path, = glob.glob(os.path.join(folder, "**", name + ".ko*"), recursive=True)
-    data = read(path)
-    return lzma.decompress(data) if path.endswith(".xz") else data
+def modules(folder):
+    """The modules of the kernel that are files: (name, bytes)."""
+    for name in MODULES:
+        for path in glob.glob(os.path.join(folder, "**", name + ".ko*"), recursive=True):
+            yield name, lzma.decompress(read(path)) if path.endswith(".xz") else read(path)
 
 
 class VirtualMachine:
@@ -155,7 +155,7 @@ class VirtualMachine:
             file.write(archive([(name, 0o40755, b"") for name in ("bin", "modules")] + [
                 ("bin/busybox", 0o100755, read(os.path.join(self.root, "bin", "busybox"))),
                 ("init", 0o100755, FIRST_PROGRAM.encode()),
-                *((f"modules/{name}.ko", 0o100644, module(folder, name)) for name in MODULES)]))
+                *((f"modules/{name}.ko", 0o100644, data) for name, data in modules(folder))]))
 
     def disk(self, path, script, folders):
         """A file system that has these folders at their paths. Its system folders are links into that of Debian's packages."""

@@ -38,7 +38,10 @@ def libraries(work, name="arm64-libraries", packages=PACKAGES, suite="bookworm")
         except lab.LabError as error:
             raise lab.Skip(f"Debian's packages for arm64 cannot be had: {str(error).splitlines()[-1]}") from error
         for unused in ("dev", "tmp"):  # those of this machine are used
-            shutil.rmtree(os.path.join(folder, unused))
+            shutil.rmtree(os.path.join(folder, unused), ignore_errors=True)
+        for name in ("bin", "lib", "sbin"):  # links of a package that is not needed, since Debian 13
+            if not os.path.exists(os.path.join(folder, name)):
+                os.symlink(os.path.join("usr", name), os.path.join(folder, name))
     return lab.shared(work, name, make, CACHE)
 
 

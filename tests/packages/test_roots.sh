@@ -3,6 +3,7 @@
 # puts there (bookworm and trixie): the packages install, the examples of the README answer, the manual and the
 # completions are found, and a removal leaves nothing. The tar runs in an empty root. Needs root and a Debian mirror.
 # Roots are kept in $CDACQ_ROOTS (a temporary folder) between runs.
+# With CDACQ_PACKAGE_MACHINE=arm64, packages of arm64 in roots of arm64, whose programs the kernel starts by qemu-user.
 set -euo pipefail
 packages=$(realpath "${1:?the folder of the packages}")
 shift
@@ -11,6 +12,11 @@ suites=("$@")
 source=$(cd "$(dirname "$0")/../.." && pwd)
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 ours=(libcdacq0 libcdacq-dev cdacq cdacq-gdb python3-cdacq)
+case ${CDACQ_PACKAGE_MACHINE:=$(dpkg --print-architecture)} in
+amd64) cpu=x86_64 ;;
+arm64) cpu=aarch64 ;;
+*) echo "test_roots.sh: no packages are built for '$CDACQ_PACKAGE_MACHINE'" >&2 && exit 64 ;;
+esac
 work=$(mktemp -d)
 roots=${CDACQ_ROOTS:-$work}
 root=
@@ -36,11 +42,19 @@ expect() { # text command...: the text is in what the command writes
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C "$@"; }
 apt() { in_root DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$@" >"$work/apt.log" 2>&1 || fail "apt-get $*: $(tail -n 20 "$work/apt.log")"; }
 
+# Once for all programs of the machine, in every root.
+register_emulator() {
+    [[ $cpu != "$(uname -m)" ]] || return 0
+    "$source/scripts/setup" qemu-user-static binfmt-support
+    mountpoint -q /proc/sys/fs/binfmt_misc || mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+    update-binfmts --enable "qemu-$cpu"
+}
+
 bare_root() { # suite
-    local base=$roots/$1
+    local base=$roots/$1-$CDACQ_PACKAGE_MACHINE
     "$source/scripts/setup" debootstrap
     if [[ ! -e $base/etc/debian_version ]]; then
-        debootstrap --variant=minbase "$1" "$base" "$("$source/scripts/mirror")" >"$work/debootstrap.log" ||
+        debootstrap --variant=minbase --arch="$CDACQ_PACKAGE_MACHINE" "$1" "$base" "$("$source/scripts/mirror")" >"$work/debootstrap.log" ||
             fail "$(tail "$work/debootstrap.log")"
     fi
     root=$work/root
@@ -104,7 +118,7 @@ test_tar() {
     echo '== tar'
     local alone=$work/alone
     mkdir "$alone"
-    tar -x -C "$alone" --strip-components=1 -f "$packages"/cdacq-*-linux-"$(uname -m)".tar.xz
+    tar -x -C "$alone" --strip-components=1 -f "$packages"/cdacq-*-linux-$cpu.tar.xz
     cp "$source/tests/fixtures/net10-x64/core" "$alone/core"
     cp "$source/tests/fixtures/crash-net10-x64/core" "$alone/crash"
     expect 'Demo.Outer<T>.Inner<int>..ctor() +0xf [jit]' chroot "$alone" /bin/cdacq ip2method /core 7f91e58aed0f
@@ -131,6 +145,7 @@ test_rpm() {
     [[ -z $(find "$alone/usr" ! -type d) ]] || fail "an erased rpm leaves files"
 }
 
+register_emulator
 test_tar
 [[ ! -e $(echo "$packages"/cdacq-*.rpm) ]] || test_rpm
 for suite in "${suites[@]}"; do
