@@ -99,6 +99,10 @@ START_TEST(frames_that_only_wait)
          CDACQ_MODE_KERNEL,
          3},
         {{"libc", "libc", "async", "Demo.Main()"}, CDACQ_MODE_KERNEL, 0},
+        {{"libc", "System.Threading.LowLevelThreadBlocker.TimedWait(int)",
+          "System.Threading.LowLevelLifoSemaphore.Block(int)", "Demo.Main()"},
+         CDACQ_MODE_KERNEL,
+         2},
         {{"System.Threading.Monitor.Enter(object)", "System.Threading.Monitor.Enter()", "Demo.Main()"}, 0, 0},
         {{"libc", "libc", "System.Threading.Monitor.Wait(object)", "Demo.Main()"}, CDACQ_MODE_USER, 0},
     };

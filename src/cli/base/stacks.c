@@ -258,7 +258,10 @@ size_t stack_native_row(const struct stack *stack, size_t first)
 static bool is_waiting_method(const struct stack_frame *frame)
 {
     static const char *const names[] = {
+        "Interop.Sys.<LowLevelFutex_",
         "Interop.Sys.<LowLevelMonitor_",
+        "Interop.Sys.LowLevelCrossProcessMutex_",
+        "Interop.Sys.LowLevelFutex_",
         "Interop.Sys.LowLevelMonitor_",
         "Interop.Sys.WaitForSocketEvents(",
         "System.GC.<WaitForPendingFinalizers",
@@ -273,8 +276,10 @@ static bool is_waiting_method(const struct stack_frame *frame)
         "System.Threading.LowLevelLifoSemaphore.",
         "System.Threading.LowLevelLock.",
         "System.Threading.LowLevelMonitor.",
+        "System.Threading.LowLevelThreadBlocker.",
         "System.Threading.ManualResetEventSlim.Wait(",
         "System.Threading.Monitor.",
+        "System.Threading.NamedMutex",
         "System.Threading.ObjectHeader.",
         "System.Threading.ReaderWriterLockSlim.",
         "System.Threading.SemaphoreSlim.Wait",
