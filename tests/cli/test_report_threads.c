@@ -360,6 +360,33 @@ START_TEST(idle_threads)
 }
 END_TEST
 
+/* Of the threads 6 and 4, which wait in native code of the runtime: those that used a processor stay in the list. */
+START_TEST(idle_threads_that_waited_for_a_processor)
+{
+    static struct stack_frame own[2] = {{.frame.module = "/lib/libc.so.6"}, {.frame.module = "/dotnet/libcoreclr.so"}};
+    static struct kept_frame kept[2] = {{.shared = &own[0]}, {.shared = &own[1]}};
+    static const struct busy_thread list[] = {{.tid = 6, .percent = 1, .delayed = 99},
+                                              {.tid = 5, .percent = 1, .delayed = 98},
+                                              {.tid = 77, .percent = 0, .delayed = 97}, /* has ended */
+                                              {.tid = 4, .percent = 5, .delayed = 50}};
+    struct report report = report_of();
+    for (size_t i = 4; i < STACKS; i++) {
+        stacks[i].frames = (struct stack_frames){kept, 2, 2};
+        threads[i].mode = CDACQ_MODE_KERNEL;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+        ck_assert(busy_list_append(&busy.list, list[i]));
+    busy.list.items[0].sampled[0] = strdup("Demo.Main()");
+    report_drop_idle(&report);
+    ck_assert_uint_eq(busy.list.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(busy.list.items[i].tid, list[i + 1].tid);
+    report.busy = NULL;
+    report_drop_idle(&report);
+    memset(stacks, 0, sizeof stacks); /* of the next test, if none of them forks */
+}
+END_TEST
+
 /* The thread 2 suspends the others, and 5 delays that. */
 START_TEST(suspension)
 {
@@ -512,6 +539,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, order_of_stacks);
     tcase_add_loop_test(tcase, running_threads_of_a_core, 0, 7);
     tcase_add_test(tcase, idle_threads);
+    tcase_add_test(tcase, idle_threads_that_waited_for_a_processor);
     tcase_add_loop_test(tcase, suspension, 0, 3);
     tcase_add_test(tcase, text);
     tcase_add_test(tcase, limits);

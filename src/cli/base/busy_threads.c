@@ -172,11 +172,16 @@ void busy_threads_measure(int pid, struct cdacq_session *session, struct busy_th
     times_deinit(&after);
 }
 
+void busy_thread_release(struct busy_thread *thread)
+{
+    for (unsigned k = 0; k < BUSY_SAMPLES - 1; k++)
+        free(thread->sampled[k]);
+}
+
 void busy_threads_release(struct busy_threads *busy)
 {
     for (size_t i = 0; i < busy->list.count; i++)
-        for (unsigned k = 0; k < BUSY_SAMPLES - 1; k++)
-            free(busy->list.items[i].sampled[k]);
+        busy_thread_release(&busy->list.items[i]);
     busy_list_deinit(&busy->list);
     still_list_deinit(&busy->still);
     *busy = (struct busy_threads){0};

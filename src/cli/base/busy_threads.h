@@ -59,6 +59,9 @@ struct busy_threads {
 void busy_threads_measure(int pid, struct cdacq_session *session, struct busy_threads *ret);
 void busy_threads_release(struct busy_threads *busy);
 
+/* Of one that is taken out of the list. */
+void busy_thread_release(struct busy_thread *thread);
+
 /* NULL: the thread is not in the list. */
 const struct busy_thread *busy_find(const struct busy_threads *busy, int tid);
 

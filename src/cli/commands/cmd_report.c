@@ -351,6 +351,7 @@ static int make_report(const void *given, const struct opened_target *opened)
     if (status < 0)
         report_fail(&report, error.message);
     report_list_stacks(&report);
+    report_drop_idle(&report);
     find_waits(&report);
     for (size_t i = 0; i < report.other_count; i++)
         find_waits(&report.others[i]);

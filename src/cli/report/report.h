@@ -127,16 +127,16 @@ struct report {
     unsigned flaws;                 /* of the last words and of all exceptions */
     struct cdacq_wait_graph *graph; /* NULL: locks cannot be read */
     struct report_deadlocks deadlocks;
-    struct report_tids deadlocked;   /* the threads in them, sorted */
-    struct cdacq_thread_pool pool;   /* without workers if the graph has none */
-    struct cdacq_error waits_error;  /* of the graph */
-    const char *waits_problem;       /* why some waits may be missing; NULL: none is */
-    const struct busy_threads *busy; /* NULL: not measured */
-    int verdict_tid;                 /* the thread that the verdict is about, once that is formed; 0: none */
-    int verdict_holder;              /* the thread for which it waits; 0: none */
-    bool tells_pending;              /* the verdict shows the first of the groups of async methods */
-    bool tells_runtime;              /* results say which runtime they are of */
-    struct report *others;           /* of the other runtimes of the process: without stacks */
+    struct report_tids deadlocked;  /* the threads in them, sorted */
+    struct cdacq_thread_pool pool;  /* without workers if the graph has none */
+    struct cdacq_error waits_error; /* of the graph */
+    const char *waits_problem;      /* why some waits may be missing; NULL: none is */
+    struct busy_threads *busy;      /* NULL: not measured */
+    int verdict_tid;                /* the thread that the verdict is about, once that is formed; 0: none */
+    int verdict_holder;             /* the thread for which it waits; 0: none */
+    bool tells_pending;             /* the verdict shows the first of the groups of async methods */
+    bool tells_runtime;             /* results say which runtime they are of */
+    struct report *others;          /* of the other runtimes of the process: without stacks */
     size_t other_count;
     struct report_thread_list threads; /* of one of the others: those of its runtime, without names and registers */
 };
@@ -310,6 +310,12 @@ void report_visit_missing_pdbs(struct report *report, void (*visit)(const struct
                                void *context);
 
 /* ---- report_threads.c ---- */
+
+/*
+ * Takes those out of the busy threads that are of the runtime, wait for work and used next to nothing of a processor: on
+ * a machine that is overloaded, a thread that only looks whether there is work waits for a processor, too.
+ */
+void report_drop_idle(struct report *report);
 
 /* The section of the thread that suspends the others, and of those that delay that; nothing if there are none. */
 void report_write_suspension_text(const struct report *report);

@@ -256,6 +256,22 @@ static bool is_idle(const struct stack *stack)
     return is_of_runtime;
 }
 
+void report_drop_idle(struct report *report)
+{
+    struct busy_list *list = report->busy ? &report->busy->list : NULL;
+    size_t kept = 0;
+    for (size_t i = 0; list && i < list->count; i++) {
+        struct busy_thread *thread = &list->items[i];
+        struct stacks_cursor at;
+        if (thread->percent < BUSY_LEAST && stacks_find_thread(&report->stacks, thread->tid, &at) && is_idle(at.stack))
+            busy_thread_release(thread);
+        else
+            list->items[kept++] = *thread;
+    }
+    if (list)
+        list->count = kept;
+}
+
 static bool is_suspended(const struct report *report)
 {
     for (struct stacks_cursor at = {0}; stacks_next_thread(&report->stacks, &at);)
