@@ -27,11 +27,13 @@ import tempfile
 import time
 
 import exceptions
+import first_screen
 import lab
 
 DUMP_TYPES = {"mini": "1", "heap": "2", "triage": "3", "full": "4"}
 OF_KERNEL = ["kernel", "jitted", "machines"]
 KINDS = [*OF_KERNEL, *DUMP_TYPES]
+LONG = {"ManyInner"}  # of the text alone, the first screen is full
 WITHOUT_LIBC = {"mini", "heap", "triage"}  # cores that lack the data of the C library
 OVERRIDDEN, CUT, MISSING, INFERRED = 1, 2, 4, 8  # enum cdacq_exception_flaw
 TERMINATED = 6  # enum cdacq_end_kind
@@ -210,6 +212,11 @@ def heap_problem(way, kind, report):
     return None
 
 
+def screen_problem(core, report):
+    done = subprocess.run([exceptions.TOOL, "report", core], stdout=subprocess.PIPE, text=True, errors="replace", check=False)
+    return "; ".join(first_screen.problems_of(done.stdout, report)) or None
+
+
 def problem_of(way, kind, core, words, runtime, signatures):
     """None, "said" if the core lacks a part of the text and says so, or what is wrong."""
     whole = json.loads(subprocess.run([exceptions.TOOL, "report", "--json", core], stdout=subprocess.PIPE, check=False).stdout)
@@ -218,6 +225,8 @@ def problem_of(way, kind, core, words, runtime, signatures):
     if way == "OverflowOfDynamic" and (problem := bounded_problem(core)):
         return problem
     if problem := heap_problem(way, kind, whole):
+        return problem
+    if kind in OF_KERNEL and way not in LONG and (problem := screen_problem(core, whole)):
         return problem
     if way in OF_LIBC:
         return libc_problem(core, kind, words, whole)

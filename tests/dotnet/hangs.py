@@ -25,6 +25,7 @@ import tempfile
 import threading
 import time
 
+import first_screen
 import lab
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -192,12 +193,16 @@ class Hang:
             os.kill(int(child), 9)
 
 
-def verdict_of(target):
+def report_of(target):
     done = subprocess.run([TOOL, "report", "--json", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     try:
-        return json.loads(done.stdout)["verdict"]
-    except (ValueError, KeyError) as error:
+        return json.loads(done.stdout)
+    except ValueError as error:
         raise lab.LabError(f"exit {done.returncode}: {done.stderr.decode()}") from error
+
+
+def verdict_of(target):
+    return report_of(target)["verdict"]
 
 
 def name_of(verdict):
@@ -221,6 +226,10 @@ def wrong_of(way, verdict, lines, words, name=None):
     return wrong
 
 
+def text_of(target):
+    return subprocess.run([TOOL, "report", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False).stdout
+
+
 def ask_hang(command, way, lines):
     hang = Hang(command, way)
     try:
@@ -230,7 +239,7 @@ def ask_hang(command, way, lines):
             wrong = wrong_of(way, verdict_of(hang.process.pid), lines, hang.words)
             if not wrong:
                 break
-        return wrong
+        return wrong or first_screen.problems_of_text(text_of(hang.process.pid))
     except lab.LabError as error:
         return [str(error)]
     finally:
@@ -252,7 +261,7 @@ def ask_stall(command, way, lines):
         for _ in range(TRIES):
             time.sleep(1)
             done = subprocess.run([TOOL, "report", str(hang.process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-            wrong = wrong_of_stall(way, done.stdout, lines)
+            wrong = wrong_of_stall(way, done.stdout, lines) or first_screen.problems_of_text(done.stdout)
             if not wrong:
                 break
         return wrong and [*wrong, f"exit {done.returncode}: {done.stderr}", *done.stdout.splitlines()[:STALL_LINES]]
@@ -285,7 +294,9 @@ def ask_cores(command, way, lines):
                         break
             for kind, take in [("gcore", target.gcore), ("kernel", target.kernel_core)]:
                 core = take()
-                wrong[kind] = wrong_of(way, verdict_of(core), lines, hang.words, name_in_core(way, kind == "kernel"))
+                report = report_of(core)
+                wrong[kind] = wrong_of(way, report["verdict"], lines, hang.words, name_in_core(way, kind == "kernel"))
+                wrong[kind] += first_screen.problems_of(text_of(core), report)
                 os.unlink(core)
         except (lab.LabError, subprocess.TimeoutExpired) as error:
             wrong["error"] = [str(error)]
