@@ -332,7 +332,7 @@ bool report_is_doubtful(const struct stack *stack, const struct cdacq_method *me
 
 enum stack_rank {
     STACK_DEAD,  /* of the thread that died */
-    STACK_HANGS, /* of threads that make it hang, suspend the others or delay that; of the verdict, if it waits */
+    STACK_HANGS, /* of threads that make it hang, suspend the others or delay that; those of the verdict */
     STACK_BUSY,  /* of threads that make it slow, the busiest first; of a core, of those that ran */
     STACK_OTHER, /* in the order of the target */
     STACK_IDLE,  /* of threads of the runtime that wait for work */

@@ -296,7 +296,7 @@ static struct ordered_stack place_of(const struct report *report, size_t index)
     bool is_busy = placed.percent || (ran && was_perhaps_busy(report));
     if (stack == report->dead)
         placed.rank = STACK_DEAD;
-    else if (suspends || report_hangs(report, stack) || (is_of_verdict && !is_busy))
+    else if (suspends || report_hangs(report, stack) || is_of_verdict)
         placed.rank = STACK_HANGS;
     else if (is_busy)
         placed.rank = STACK_BUSY;
