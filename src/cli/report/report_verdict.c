@@ -493,12 +493,16 @@ static bool judge_busy(struct report_verdict *verdict, const struct report *repo
         causes.throttled_periods = 0; /* is said now */
     }
     if (busiest) {
+        bool is_delayed = busiest->delayed >= BUSY_LEAST && busiest->delayed > busiest->percent;
         output_literal(&verdict->what, "; ");
         report_put_thread(&verdict->what, busiest->tid, name);
-        output_printf(&verdict->what, " is busy: it used %u %% of a processor", busiest->percent);
+        output_printf(&verdict->what,
+                      is_delayed ? " has work to do, but used only %u %% of a processor"
+                                 : " is busy: it used %u %% of a processor",
+                      busiest->percent);
     }
     if (busiest && busiest->delayed >= BUSY_LEAST)
-        output_printf(&verdict->what, ", and waited for a processor for %u %% of the time", busiest->delayed);
+        output_printf(&verdict->what, ", and waited for one for %u %% of the time", busiest->delayed);
     if (count > 1)
         output_printf(&verdict->what, "; %zu more did so for at least %u %%", count - 1, BUSY_PERCENT);
     if (busiest)
@@ -548,9 +552,9 @@ static bool add_running_at_end(struct report_verdict *verdict, const struct repo
         return false;
     verdict->tid = thread->tid;
     verdict->place = report_place_on_stack(stack);
-    output_literal(&verdict->what, "; when it came, ");
+    output_literal(&verdict->what, "; in the core, ");
     report_put_thread(&verdict->what, thread->tid, thread->name);
-    output_literal(&verdict->what, " ran");
+    output_literal(&verdict->what, " runs");
     return true;
 }
 
@@ -664,7 +668,7 @@ static bool add_waiting_at_end(struct report_verdict *verdict, const struct repo
     struct report_waiting waiting;
     bool is_found = find_waiting(report, false, &waits, &waiting);
     if (is_found) {
-        output_literal(&verdict->what, "; when it came, ");
+        output_literal(&verdict->what, "; in the core, ");
         put_waiting(verdict, report, &waiting);
     }
     wait_lines_release(&waits);

@@ -285,8 +285,7 @@ static void write_pool(const struct report *report, struct output *out)
     output_printf(out, "%" PRIu32 " worker%s", pool->workers, plural(pool->workers));
     if (pool->has_limits)
         output_printf(out, " (at most %" PRIu32 ")", pool->max_workers);
-    output_printf(out, ", %" PRIu32 " busy, of which %" PRIu32 " wait%s; ", pool->busy, pool->waiting,
-                  pool->waiting == 1 ? "s" : "");
+    output_printf(out, ", %" PRIu32 " busy, %" PRIu32 " of them waiting; ", pool->busy, pool->waiting);
     if (pool->has_queued)
         put_queued(out, pool);
     else
