@@ -14,6 +14,7 @@ struct gc_problems {
     void *context;
     bool *stopped; /* the visit is to end */
     uint64_t count;
+    uint64_t missing; /* bytes of segments that were left out because the target does not have them */
 };
 
 void gc_problem(struct gc_problems *problems, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -147,6 +147,7 @@ static void damaged(struct walker *walker, const struct gc_segment *segment, uin
 static void missing(struct walker *walker, const struct gc_segment *segment, uint64_t address)
 {
     char why[64];
+    walker->problems->missing += segment->end - address;
     snprintf(why, sizeof why, "no memory at 0x%" PRIx64 ":", address);
     leave_out(walker, segment, address, why);
 }

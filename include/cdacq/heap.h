@@ -70,7 +70,8 @@ struct cdacq_heap_info {
     uint64_t problem_count; /* what was left out: cdacq_heap_visitor.problem got the first 1,000 */
     /* The last allocation that the GC could not make, if it ever was; NONE: there was none, or it is not known. */
     enum cdacq_oom_reason oom_reason;
-    uint64_t oom_bytes; /* that were asked for */
+    uint64_t oom_bytes;     /* that were asked for */
+    uint64_t missing_bytes; /* of the segments, from where the target has no memory on: their objects were left out */
 };
 
 /*

@@ -734,6 +734,7 @@ class HeapInfo(Structure):
         ("problem_count", c_uint64),
         ("oom_reason", c_int),
         ("oom_bytes", c_uint64),
+        ("missing_bytes", c_uint64),
     ]
 
 

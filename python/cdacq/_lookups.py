@@ -799,6 +799,7 @@ class Lookups:
                 call("cdacq_session_visit_heap", handle, ctypes.byref(visitor), ctypes.byref(info))
         return records.Heap(info.is_server, info.has_regions, info.is_under_way, info.heap_count, info.problem_count,
                             segments, problems, _abi.OomReason(info.oom_reason), info.oom_bytes,
+                            info.missing_bytes,
                             *_decode.heap_arrays(arrays.value))
 
     def load_contexts(self) -> list[records.LoadContext]:

@@ -577,6 +577,8 @@ class Heap(NamedTuple):
     oom_reason: OomReason
     """Of the last allocation that the GC could not make."""
     oom_bytes: int
+    missing_bytes: int
+    """Of the segments, from where the target has no memory on."""
     addresses: memoryview
     """64 bits an object."""
     byte_sizes: memoryview

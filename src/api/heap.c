@@ -172,6 +172,7 @@ enum cdacq_status cdacq_session_visit_heap(struct cdacq_session *session, const 
     visit_gc(reader, &gc, &visit);
     status = heap_end(session, &gc, visit.stopped, err);
     info.problem_count = visit.problems.count;
+    info.missing_bytes = visit.problems.missing;
     if (ret && status >= 0)
         sized_copy(ret, &info, sizeof info);
     return status;

@@ -278,7 +278,8 @@ static void visit_all(struct visit *visit)
     if (!gc_problem_of_reader(&visit->problems, reader, "the list of threads") || visit->stopped)
         return;
     visit_statics(visit);
-    if (reader_failed(reader) || visit->stopped)
+    if (!gc_problem_of_reader(&visit->problems, reader, "static fields were not searched, or not all") ||
+        visit->stopped)
         return;
     visit_stacks(visit);
     if (visit->stopped)

@@ -14,7 +14,7 @@ static struct {
     bool done;    /* the walk came to its end */
     struct gc gc; /* a copy of its facts; its heaps are freed */
     uint64_t count[CDACQ_GENERATION_COUNT], bytes[CDACQ_GENERATION_COUNT];
-    uint64_t problems;
+    uint64_t problems, missing;
     char last[LAST_SIZE]; /* problem */
     uint64_t most;        /* objects after which the visitor ends the walk; 0: none */
     uint64_t total;
@@ -61,6 +61,7 @@ static void walk(void)
                  gc_holes_read(&mock.reader, &gc, &problems, &holes) &&
                  gc_walk(&mock.reader, &segments, &holes, &problems, &visitor);
     found.problems = problems.count;
+    found.missing = problems.missing;
     found.gc = gc;
     gc_holes_deinit(&holes);
     gc_segments_deinit(&segments);
@@ -187,6 +188,7 @@ START_TEST(missing_memory)
     walk();
     ck_assert(found.read);
     ck_assert_uint_ge(found.problems, 1);
+    ck_assert_uint_gt(found.missing, 0);
     gc_mock_deinit(&mock);
 }
 END_TEST

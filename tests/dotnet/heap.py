@@ -30,8 +30,13 @@ import generators  # noqa: E402
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 SEGMENTS = "libclrgc.so"  # the GC with segments
+REGIONS = "libclrgcexp.so"  # that with regions, since .NET 9
+GENERATIONS = {"2": "2", "3": "loh", "4": "poh"}  # of GC.GetGCMemoryInfo
+GAP = 24  # bytes of free memory at the start of a segment, which the GC does not count
+STOPS = 40  # of a process that collects all the time
 COLLECTORS = [("workstation", {}), ("server", {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}),
               ("workstation, segments", {"DOTNET_GCName": SEGMENTS}),
+              ("workstation, standalone regions", {"DOTNET_GCName": REGIONS}),
               ("server, segments", {"DOTNET_GCName": SEGMENTS, "DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"})]
 CORES = ["full", "heap", "gcore", "kernel"]
 OOM_REASONS = [None, "the allocation budget was exceeded", "memory could not be committed", "address space could not be reserved",
@@ -45,9 +50,9 @@ MEMORY_MAX = 512 << 20  # of a command on a core of less than 128 MiB
 
 
 @contextlib.contextmanager
-def planted(work, runtime, settings):
+def planted(work, runtime, settings, *arguments):
     """A process that has planted its objects, and how many of each type."""
-    command = lab.program_command(work, "heap", runtime)
+    command = [*lab.program_command(work, "heap", runtime), *arguments]
     with tempfile.TemporaryDirectory(dir=work, prefix="run-") as folder, lab.running_program(command, folder, settings) as target:
         said = target.read_log()
         counts = {name: int(count) for count, name in re.findall(r"^PLANTED (\d+) (.*)$", said, re.MULTILINE)}
@@ -85,6 +90,12 @@ class Tally:
         if not good:
             self.wrong.append(what)
 
+    def tell(self, label):
+        said = ", ".join(f"{count} {what}" for what, count in self.said.items())
+        print(f"  {'FAIL' if self.wrong else 'ok  '} {label}: {said}", flush=True)
+        for wrong in self.wrong[:SHOWN]:
+            print(f"    {wrong}")
+
 
 def compare_sound(tally, what, heap, counts):
     """The sums agree with each other, nothing was left out, and what was planted is there."""
@@ -120,14 +131,48 @@ def compare_moments(tally, what, found, expected):
     tally.expect(len(differing) <= MOST_CHANGES and not any(name.startswith("Planted.") for name in names), f"{what}: {names[:SHOWN]} differ")
 
 
+def compare_generations(tally, what, heap, said):
+    """What the GC said of the generations after the last full collection: sizes with the padding of objects, and free memory."""
+    found = {item["generation"]: item for item in heap.summary["generations"]}
+    told = re.findall(r"^GENERATION (\d) (\d+) (\d+)$", said, re.MULTILINE)
+    tally.expect(len(told) == len(GENERATIONS), f"{what}: the GC told {told}")
+    for number, size, free in told:
+        item = found[GENERATIONS[number]]
+        padding = int(size) - item["bytes"]
+        tally.expect(0 <= padding <= 8 * item["objects"], f"{what}: {item}, the GC has {size} bytes")
+        tally.expect(item["free_bytes"] - int(free) in range(0, GAP * heap.summary["heaps"] + 1, GAP), f"{what}: {item}, the GC has {free} bytes free")
+        tally.said["generations"] += 1
+
+
+def judge_segments(tally, what, core, answer):
+    """The services list the same segments, those of all generations of a segment as one."""
+    if "CDACQ_LIBRARY" not in os.environ:
+        return
+    sys.path.insert(0, PACKAGE)
+    try:
+        import cdacq
+        with cdacq.open(core) as target:
+            segments = target.heap(with_objects=False).segments
+    except OSError:  # a library with sanitizers
+        return
+    found = collections.defaultdict(lambda: [sys.maxsize, 0, 0])
+    for segment in segments:
+        begin, end, _ = found[segment.address]
+        found[segment.address] = [min(begin, segment.begin), max(end, segment.end), segment.heap]
+    expected = sorted([int(begin, 16), int(end, 16), heap] for begin, end, heap, _ in answer["segments"])
+    tally.said["judged segments"] += len(expected)
+    tally.expect(expected == sorted(found.values()), f"{what}: segments {sorted(found.values())[:SHOWN]} not {expected[:SHOWN]}")
+
+
 def judge(tally, services, what, core, directory, heap):
-    """The debugger services count every object of the same core."""
+    """The debugger services count every object of the same core. Returns where its segments begin."""
     answer = services.walk(core, directory, "heap")
     if "error" in answer:
         tally.expect(False, f"{what}: the services: {answer['error']}")
-        return
+        return []
     compare_types(tally, f"{what}, judged", heap.types, {table: (count, size) for table, count, size, _ in answer["types"]})
     tally.expect(heap.generations() == answer["generations"], f"{what}: generations {heap.generations()} not {answer['generations']}")
+    judge_segments(tally, what, core, answer)
     facts = [heap.summary[key] for key in ("server", "regions", "heaps")]
     tally.expect(facts == [answer[key] for key in ("server", "regions", "heaps")], f"{what}: {facts}")
     tally.expect(answer["oom"] and OOM_REASONS[answer["oom"][0]] == heap.summary["oom_reason"] and
@@ -135,6 +180,7 @@ def judge(tally, services, what, core, directory, heap):
     free = [table for table, _, _, name in answer["types"] if name == "Free"]
     tally.expect(all(heap.names.get(table) == "Free" for table in free), f"{what}: free memory has another name")
     tally.said["judged types"] += len(answer["types"])
+    return [int(begin, 16) for begin, *_ in answer["segments"]]
 
 
 def judge_completed(tally, services, core, directory, heap):
@@ -243,11 +289,18 @@ def compare_growth(tally, what, before, after):
     tally.expect(not any(line["type"].startswith("Planted.") for line in lines[:-1]), f"{what}: {lines[:3]}")
 
 
-def compare_small_core(tally, what, core, pid):
-    """A core without the heap: one line says so, and no count or growth is wrong."""
+def compare_small_core(tally, what, core, pid, segments):
+    """A core without the heap: one line says so, and no count or growth is wrong. The bounds of segments are there, but in a triage core."""
     for others in [], [str(pid)]:
         done = subprocess.run([TOOL, "heap", core, *others], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
         tally.expect(done.returncode == 2 and "no heap in this core" in done.stderr, f"{what}: exit {done.returncode}: {done.stderr[:300]}")
+        if not others and (done.stdout or what != "triage"):  # a triage core may lack all records of the heap
+            bounds = set(re.findall(r"^0x([0-9a-f]{16}) 0x[0-9a-f]{16} ", done.stdout, re.MULTILINE))
+            tally.expect(bounds and "objects," not in done.stdout and "\nhandles: " in done.stdout, f"{what}: {done.stdout}")
+            tally.expect(what == "triage" or {f"{segment:016x}" for segment in segments} <= bounds, f"{what}: {segments} not in {bounds}")
+    for option in "--retained", "--why=Planted.Small":
+        done = subprocess.run([TOOL, "heap", option, core], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+        tally.expect(done.returncode == 2 and "no heap in this core" in done.stderr, f"{what}: {option}: exit {done.returncode}: {done.stderr[:300]}")
 
 
 def take(target, kind):
@@ -296,6 +349,31 @@ def compare_bounds(tally, work, core, heap):
         tally.expect(code in (0, 1) and memory < MEMORY_MAX, f"wide segments, {options}: exit {code}, {memory >> 20} MiB")
 
 
+def compare_moment(tally, what, heap, counts):
+    """Of a process that collects all the time: all is exact, or it says that a collection was under way. Returns whether one was."""
+    under_way = heap.summary.get("under_way")
+    tally.expect(heap.summary and "no heap" not in heap.said, f"{what}: exit {heap.code}: {heap.said[:300]}")
+    for name, count in counts.items():
+        if name.startswith("Planted.") and not under_way:
+            tally.expect(heap.count_of(name) == count, f"{what}: {heap.count_of(name)} of {count} {name}")
+    good = (heap.code == 1 and "a garbage collection was under way" in heap.said) if under_way else heap.code == 0 and not heap.summary.get("problems")
+    tally.expect(good, f"{what}: exit {heap.code}: {heap.said[:300]}")
+    tally.said["moments of a collection" if under_way else "moments of none"] += 1
+    return under_way
+
+
+def test_under_way(work, runtime, name, settings):
+    """What `heap` says while the GC plans, moves objects and updates references."""
+    tally = Tally()
+    with planted(work, runtime, settings, "collect") as (target, counts):
+        seen = sum(bool(compare_moment(tally, f"stop {stop}", Heap(target.pid), counts)) for stop in range(STOPS))
+        tally.expect(seen, f"none of {STOPS} stops was in a collection")
+        with contextlib.suppress(lab.Skip):
+            compare_moment(tally, "kernel", Heap(target.kernel_core()), counts)
+    tally.tell(f"{runtime}, {name}, collections under way")
+    return not tally.wrong
+
+
 def test_collector(work, runtime, services, name, settings):
     """Whether all is right of one process: running, and in all cores of one moment."""
     tally = Tally()
@@ -305,6 +383,8 @@ def test_collector(work, runtime, services, name, settings):
         compare_sound(tally, "live", live, counts)
         compare_memory(tally, "live", live, target.pid)
         compare_strings(tally, "live", target.pid)
+        compare_generations(tally, "live", live, target.read_log())
+        begins = []
         for kind in CORES:
             try:
                 core = take(target, kind)
@@ -316,7 +396,7 @@ def test_collector(work, runtime, services, name, settings):
             if kind == "heap" and name == "workstation" and lab.is_newest(runtime):
                 compare_bounds(tally, target.work, core, heap)
             if kind in ("full", "heap"):
-                judge(tally, services, kind, core, directory, heap)
+                begins = judge(tally, services, kind, core, directory, heap)
             compare_memory(tally, kind, heap)
             compare_strings(tally, kind, core)
             if kind == "full":
@@ -331,20 +411,18 @@ def test_collector(work, runtime, services, name, settings):
             if kind == "gcore":
                 for small in "mini", "triage":
                     core = take(target, small)
-                    compare_small_core(tally, small, core, target.pid)
+                    compare_small_core(tally, small, core, target.pid, begins)
                     os.remove(core)
-    said = ", ".join(f"{count} {what}" for what, count in tally.said.items())
-    print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}, {name}: {said}", flush=True)
-    for wrong in tally.wrong[:SHOWN]:
-        print(f"    {wrong}")
+    tally.tell(f"{runtime}, {name}")
     return not tally.wrong
 
 
 def test_runtime(work, runtime, services, every):
     collectors = COLLECTORS if every else COLLECTORS[:1]
-    has_segments = os.path.exists(os.path.join(lab.framework_of(work, runtime)[0], SEGMENTS))
-    return all([test_collector(work, runtime, services, name, settings) for name, settings in collectors
-                if has_segments or settings.get("DOTNET_GCName") != SEGMENTS])
+    framework, _ = lab.framework_of(work, runtime)
+    collectors = [(name, settings) for name, settings in collectors if os.path.exists(os.path.join(framework, settings.get("DOTNET_GCName", "")))]
+    return all([test_collector(work, runtime, services, name, settings) and test_under_way(work, runtime, name, settings)
+                for name, settings in collectors])
 
 
 def main():

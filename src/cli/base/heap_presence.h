@@ -25,10 +25,11 @@ static inline void heap_presence_add_object(struct heap_presence *presence, cons
         presence->visited += object->byte_size;
 }
 
-/* Whether most objects are missing. `problem_count`: cdacq_heap_info has it. */
-static inline bool heap_is_missing(const struct heap_presence *presence, uint64_t problem_count)
+/* Whether a core lacks the memory of most objects; other problems, as of a heap during a collection, do not count. */
+static inline bool heap_is_missing(const struct heap_presence *presence, const struct cdacq_heap_info *info)
 {
-    return problem_count && presence->visited <= presence->extent / 2;
+    return info->problem_count && presence->visited <= presence->extent / 2 &&
+           info->missing_bytes >= (presence->extent - presence->visited) / 2;
 }
 
 #endif

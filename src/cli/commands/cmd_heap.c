@@ -16,6 +16,7 @@
 #include "src/cli/base/output.h"
 #include "src/cli/base/spill.h"
 #include "src/cli/base/type_sums.h"
+#include "src/cli/commands/heap_bounds.h"
 #include "src/cli/commands/heap_export.h"
 #include "src/cli/commands/heap_growth.h"
 #include "src/cli/commands/heap_strings.h"
@@ -74,7 +75,9 @@ struct work {
     uint64_t visited, walked, bytes; /* for the progress: objects, their bytes, those of all segments */
     uint64_t unnamed;
     struct cdacq_memory_use memory;
-    bool has_memory; /* it is known */
+    bool has_memory;           /* it is known */
+    bool is_absent;            /* the core lacks the objects */
+    struct heap_bounds bounds; /* then */
     bool out_of_memory;
 };
 
@@ -270,16 +273,24 @@ static void write_text(struct work *work)
     write_memory(work);
     char committed[SIZE_ROOM], objects[SIZE_ROOM], free[SIZE_ROOM];
     uint64_t used = work->all.objects.bytes + work->all.free.bytes;
-    output_printf(out, "GC heap: %s committed, %s in %" PRIu64 " objects, %s free between them (%.1f %%)\n",
-                  form_size(work->all.committed, committed), form_size(work->all.objects.bytes, objects),
-                  work->all.objects.count, form_size(work->all.free.bytes, free),
-                  used ? 100.0 * (double)work->all.free.bytes / (double)used : 0.0);
+    if (work->is_absent)
+        output_printf(out, "GC heap: %s committed in the segments that are known\n",
+                      form_size(work->all.committed, committed));
+    else
+        output_printf(out, "GC heap: %s committed, %s in %" PRIu64 " objects, %s free between them (%.1f %%)\n",
+                      form_size(work->all.committed, committed), form_size(work->all.objects.bytes, objects),
+                      work->all.objects.count, form_size(work->all.free.bytes, free),
+                      used ? 100.0 * (double)work->all.free.bytes / (double)used : 0.0);
     output_printf(out, "GC: %s, %s, %" PRIu32 " heap%s\n", work->info.is_server ? "server" : "workstation",
                   work->info.has_regions ? "regions" : "segments", work->info.heap_count,
                   plural(work->info.heap_count));
     if (work->info.oom_reason)
         output_printf(out, "the last allocation that failed: %" PRIu64 " bytes: %s\n", work->info.oom_bytes,
                       cdacq_oom_reason_text(work->info.oom_reason));
+    if (work->is_absent) {
+        heap_bounds_write_text(&work->bounds, out, work->options->common.all);
+        return;
+    }
     output_literal(out, "\n");
     output_styled(out, STYLE_HEADING, "generation      objects        bytes         free    committed\n");
     for (unsigned i = 0; i < CDACQ_GENERATION_COUNT; i++) {
@@ -348,6 +359,8 @@ static void write_summary(struct work *work)
     json_known_number(w, "oom_bytes", work->info.oom_reason, work->info.oom_bytes);
     if (work->has_memory)
         write_memory_members(w, &work->memory);
+    if (work->is_absent)
+        heap_bounds_write_members(&work->bounds, w);
     json_begin_array(w, "problems");
     for (size_t i = 0; i < work->problems.count; i++)
         json_note(w, NULL, work->problems.items[i]);
@@ -395,7 +408,9 @@ static bool read_heap(struct work *work)
     work->memory.size = sizeof work->memory;
     work->has_memory = status >= 0 && cdacq_session_get_memory_use(work->opened->session, &work->memory, &error) >=
                                           0; /* else left out */
-    bool listed = status == CDACQ_OK && list_types(work);
+    work->is_absent = status == CDACQ_OK && heap_is_missing(&work->presence, &work->info);
+    bool listed = status == CDACQ_OK && list_types(work) &&
+                  (!work->is_absent || heap_bounds_read(work->opened->session, &work->bounds));
     target_let_go(work->opened->target);
     work->out.is_held = false;
     progress_end(&work->progress);
@@ -413,6 +428,7 @@ static void deinit(struct work *work)
     problem_list_deinit(&work->problems);
     type_sums_deinit(&work->types);
     type_list_deinit(&work->list);
+    heap_bounds_deinit(&work->bounds);
 }
 
 /* Answers another question about the heap, if it is asked. */
@@ -445,7 +461,7 @@ static int show_heap(const void *given, const struct opened_target *opened)
     }
     work->out.is_held = target_is_pid(opened->name); /* a process is stopped */
     bool is_read = read_heap(work);
-    bool is_absent = is_read && heap_is_missing(&work->presence, work->info.problem_count);
+    bool is_absent = is_read && work->is_absent;
     if (is_read)
         (work->options->common.json ? write_json : is_treemap(work->options) ? write_treemap : write_text)(work);
     if (is_absent)

@@ -181,7 +181,7 @@ static void find_in_heap(struct work *work)
     struct cdacq_heap_info info = {.size = sizeof info};
     struct cdacq_error error;
     enum cdacq_status status = visit_heap(work, note_type, &info, &error);
-    if (status == CDACQ_OK && heap_is_missing(&work->presence, info.problem_count)) {
+    if (status == CDACQ_OK && heap_is_missing(&work->presence, &info)) {
         message("no heap in this core: only the exceptions of threads are shown");
         return;
     }

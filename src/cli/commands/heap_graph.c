@@ -42,6 +42,7 @@ static int add_segment(const struct cdacq_heap_segment *segment, void *context)
     const struct graph_segment added = {
         .begin = segment->begin, .end = segment->end, .generation = segment->generation};
     graph->bytes += segment->end - segment->begin;
+    heap_presence_add_segment(&graph->presence, segment);
     return graph_segments_append(&graph->segments, added) ? 0 : fail(graph, spill_failure());
 }
 
@@ -66,6 +67,7 @@ static int add_object(const struct cdacq_heap_object *object, void *context)
     struct heap_graph *graph = context;
     uint32_t type;
     graph->walked += object->byte_size;
+    heap_presence_add_object(&graph->presence, object);
     if (object->is_free)
         return 0;
     while (graph->segment + 1 < graph->segments.count && object->address >= graph->segments.items[graph->segment].end)
@@ -325,6 +327,10 @@ static enum cdacq_status read_objects(struct heap_graph *graph, struct cdacq_err
     struct cdacq_heap_info info = {.size = sizeof info};
     enum cdacq_status status = cdacq_session_visit_heap(graph->session, &visitor, &info, err);
     graph->is_under_way = info.is_under_way;
+    if (status == CDACQ_OK && heap_is_missing(&graph->presence, &info)) {
+        snprintf(err->message, sizeof err->message, "most of its objects are missing");
+        return CDACQ_ERR_MEMORY;
+    }
     return status == CDACQ_OK && !index_blocks(graph) ? CDACQ_STOPPED : status;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cdacq.h"
 #include "src/cli/base/console.h"
+#include "src/cli/base/heap_presence.h"
 #include "src/cli/base/spill.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
@@ -89,6 +90,7 @@ struct heap_graph {
     struct graph_texts problems;    /* what of the heap or the roots was left out */
     uint64_t problem_count;
     bool is_under_way; /* a garbage collection was */
+    struct heap_presence presence;
     /* While it is read: */
     uint64_t bytes, walked; /* of all segments; of them, those before the object */
     struct graph_type_index type_index;

@@ -135,7 +135,7 @@ static int read_heap(const void *given, const struct opened_target *opened)
     work->presence = (struct heap_presence){0};
     progress_begin(&work->progress, "objects", -1);
     enum cdacq_status status = cdacq_session_visit_heap(opened->session, &visitor, &info, &error);
-    bool is_absent = status == CDACQ_OK && heap_is_missing(&work->presence, info.problem_count);
+    bool is_absent = status == CDACQ_OK && heap_is_missing(&work->presence, &info);
     bool is_read = status == CDACQ_OK && !is_absent && add_types(work, opened->session);
     progress_end(&work->progress);
     type_sums_deinit(&work->tables);

@@ -103,7 +103,7 @@ void report_find_heap(struct report *report)
     if (!is_short(report, &heap))
         return;
     if (cdacq_session_visit_heap(report->session, &visitor, &info, NULL) == CDACQ_OK && heap.objects &&
-        !heap_is_missing(&survey.presence, info.problem_count)) {
+        !heap_is_missing(&survey.presence, &info)) {
         find_largest(report, &survey.types, &heap);
         heap.is_partial = info.problem_count || info.is_under_way;
         heap.has_no_room =

@@ -1,3 +1,4 @@
+using System.Runtime;
 using System.Runtime.InteropServices;
 
 namespace Planted;
@@ -37,7 +38,8 @@ internal enum Colour : byte
 
 /// <summary>
 /// Keeps objects in every generation and says how many: "PLANTED COUNT TYPE" for each type, then "READY PID". Ends when
-/// its input does. "REFUSED BYTES": of an array that there was no memory for. An argument is how many thousand more objects to keep.
+/// its input does. "REFUSED BYTES": of an array that there was no memory for. "GENERATION NUMBER BYTES FREE": what
+/// the GC says of generations 2 to 4. An argument is how many thousand more objects to keep; "collect": it collects all the time.
 /// </summary>
 internal static class Program
 {
@@ -92,6 +94,13 @@ internal static class Program
         Plant(Some, i => new Pair<long, byte>(i, 0));
     }
 
+    private static void SayGenerations()
+    {
+        ReadOnlySpan<GCGenerationInfo> generations = GC.GetGCMemoryInfo(GCKind.FullBlocking).GenerationInfo;
+        for (int i = 2; i < generations.Length; i++)
+            Console.WriteLine($"GENERATION {i} {generations[i].SizeAfterBytes} {generations[i].FragmentationAfterBytes}");
+    }
+
     private static void Refuse()
     {
         const int Length = 1 << 30;
@@ -108,13 +117,15 @@ internal static class Program
     private static void Main(string[] arguments)
     {
         Refuse();
-        int more = arguments.Length > 0 ? int.Parse(arguments[0]) * 1000 : 0;
+        bool collects = arguments is ["collect"];
+        int more = arguments.Length > 0 && !collects ? int.Parse(arguments[0]) * 1000 : 0;
         Kept.Capacity = 20_000 + more;
         PlantOld();
         for (int i = 0; i < more; i++)
             Kept.Add(i % 4 == 0 ? new byte[i % 200] : i % 4 == 1 ? new Small() : i % 4 == 2 ? new Node(null, i) : new string('x', i % 90));
         GC.Collect();
         GC.Collect();
+        SayGenerations();
         PlantYoung();
         GC.Collect(0);
         Parallel.For(0, 8, _ => GC.KeepAlive(new byte[100]));
@@ -123,6 +134,12 @@ internal static class Program
             Console.WriteLine($"PLANTED {count} {name}");
         Console.WriteLine($"READY {Environment.ProcessId}");
         Console.Out.Flush();
+        while (collects)
+        {
+            GCSettings.LargeObjectHeapCompactionMode = GCLargeObjectHeapCompactionMode.CompactOnce;
+            GC.KeepAlive(new byte[100]);
+            GC.Collect(2, GCCollectionMode.Forced, blocking: true, compacting: true);
+        }
         while (Console.ReadLine() is not null)
         {
         }
