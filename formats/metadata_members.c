@@ -70,6 +70,35 @@ enum cdacq_status metadata_method_named(const struct metadata *metadata, uint32_
     return status;
 }
 
+enum cdacq_status metadata_has_event(const struct metadata *metadata, uint32_t type, const char *name, size_t length,
+                                     bool *ret)
+{
+    uint32_t maps = metadata_row_count(metadata, METADATA_EVENT_MAP), parent = 0, event = 0, string;
+    uint32_t end = metadata_row_count(metadata, METADATA_EVENT) + 1;
+    enum cdacq_status status = CDACQ_OK;
+    bool equal = false;
+    if (maps > METADATA_SCAN_CAP)
+        return CDACQ_ERR_FUEL;
+    if (metadata_row_count(metadata, METADATA_EVENT_PTR))
+        maps = 0;
+    for (uint32_t map = 1; map <= maps && status == CDACQ_OK && !event; map++) { /* it is not sorted */
+        status = metadata_cell(metadata, METADATA_EVENT_MAP, map, EVENT_MAP_PARENT, &parent);
+        if (status != CDACQ_OK || parent != type)
+            continue;
+        status = metadata_cell(metadata, METADATA_EVENT_MAP, map, EVENT_MAP_EVENT_LIST, &event);
+        if (status == CDACQ_OK && map < maps)
+            status = metadata_cell(metadata, METADATA_EVENT_MAP, map + 1, EVENT_MAP_EVENT_LIST, &end);
+    }
+    for (; event && event < end && status == CDACQ_OK && !equal; event++) {
+        status = metadata_cell(metadata, METADATA_EVENT, event, EVENT_NAME, &string);
+        if (status == CDACQ_OK)
+            status = metadata_string_equals(metadata, string, name, length, &equal);
+    }
+    if (status == CDACQ_OK)
+        *ret = equal;
+    return status;
+}
+
 enum cdacq_status metadata_assembly_is(const struct metadata *metadata, const char *name, bool *ret)
 {
     uint32_t index;

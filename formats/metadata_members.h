@@ -39,6 +39,10 @@ enum cdacq_status metadata_method_takes_nothing(const struct metadata *metadata,
 enum cdacq_status metadata_method_named(const struct metadata *metadata, uint32_t type, const char *name, size_t length,
                                         uint32_t *ret);
 
+/* Whether a TypeDef declares an event of that name. False in *ret, too, if the table is indirect. */
+enum cdacq_status metadata_has_event(const struct metadata *metadata, uint32_t type, const char *name, size_t length,
+                                     bool *ret);
+
 /* Whether a TypeDef implements namespace.name itself. */
 enum cdacq_status metadata_implements(const struct metadata *metadata, uint32_t type, const char *space,
                                       const char *name, bool *ret);

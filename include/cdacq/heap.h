@@ -293,6 +293,14 @@ CDACQ_API enum cdacq_status cdacq_session_visit_roots(struct cdacq_session *sess
 CDACQ_API enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, uint64_t method_table,
                                                           uint32_t token, const char **ret, struct cdacq_error *err);
 
+/*
+ * The event of a type, "Ns.Type.Event", that keeps its delegates in a field of that name, static or not, as field-like
+ * events of C# do; printable UTF-8, owned by the session. CDACQ_NOT_MANAGED: neither the type nor a base type has an
+ * event of that name. Fails with ARGUMENT, or with CORRUPT, MEMORY, FIELD or MODULE if the type cannot be read.
+ */
+CDACQ_API enum cdacq_status cdacq_session_get_event_name(struct cdacq_session *session, uint64_t method_table,
+                                                         const char *field, const char **ret, struct cdacq_error *err);
+
 /* An assembly load context. The library sets `size`. */
 struct cdacq_load_context {
     size_t size;

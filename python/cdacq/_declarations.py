@@ -1939,6 +1939,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_handle_kind_text": (c_char_p, c_int),
     "cdacq_session_visit_roots": (c_int, c_void_p, POINTER(RootsVisitor), POINTER(Error)),
     "cdacq_session_get_static_name": (c_int, c_void_p, c_uint64, c_uint32, POINTER(c_void_p), POINTER(Error)),
+    "cdacq_session_get_event_name": (c_int, c_void_p, c_uint64, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "cdacq_session_visit_load_contexts": (c_int, c_void_p, Visitor, c_void_p, POINTER(Error)),
     "cdacq_jitdump_kind_text": (c_char_p, c_int),
     "cdacq_jitdump_open": (c_int, c_char_p, c_uint, POINTER(c_void_p), POINTER(Error)),

@@ -859,6 +859,13 @@ class Lookups:
                  ctypes.byref(name))
             return _decode.text(ctypes.string_at(name.value)) if name.value else None
 
+    def event_name(self, method_table: int, field: str) -> str | None:
+        """The event of a type that keeps its delegates in a field of that name: "Ns.Type.Event". None: there is none."""
+        name = ctypes.c_void_p()
+        with self._inside() as handle:
+            call("cdacq_session_get_event_name", handle, _decode.address(method_table), field.encode(), ctypes.byref(name))
+            return _decode.text(ctypes.string_at(name.value)) if name.value else None
+
     def async_operations(self) -> records.AsyncOperations:
         """Every pending async operation, found on the heap, the most frequent first. Stop a process: else it changes
         meanwhile."""

@@ -8,6 +8,8 @@
 #include "contracts/objects/field.h"
 #include "contracts/objects/statics.h"
 #include "contracts/type_system/method_table_flags.h"
+#include "contracts/type_system/type_handle.h"
+#include "formats/metadata_members.h"
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
 #include "src/lookup/frame_slots.h"
@@ -339,6 +341,48 @@ enum cdacq_status cdacq_session_get_static_name(struct cdacq_session *session, u
     if (!name)
         return error_set(err, status, type, "the static field 0x%" PRIx32 " of the MethodTable at 0x%" PRIx64 ": %s",
                          token, type, cdacq_status_text(status));
+    *ret = name;
+    return CDACQ_OK;
+}
+
+enum cdacq_status cdacq_session_get_event_name(struct cdacq_session *session, uint64_t method_table, const char *field,
+                                               const char **ret, struct cdacq_error *err)
+{
+    if (!session || !method_table || !field || !ret)
+        return error_set(err, CDACQ_ERR_ARGUMENT, method_table,
+                         !session        ? "no session"
+                         : !method_table ? "no type"
+                         : field         ? "no place for the name"
+                                         : "no field");
+    struct reader *reader = &session->resolver.reader;
+    struct text text = {0};
+    resolver_begin(&session->resolver);
+    reader_begin(reader, FUEL_INDEX);
+    enum cdacq_status status = CDACQ_OK;
+    bool found = false;
+    for (unsigned i = 0; method_table && i < HIERARCHY_MAX && status == CDACQ_OK && !found; i++) {
+        const struct metadata *metadata;
+        uint32_t token;
+        status = type_handle_definition(&session->resolver.modules, method_table, &metadata, &token);
+        if (status == CDACQ_OK)
+            status = metadata_has_event(metadata, metadata_rid(token), field, strlen(field), &found);
+        if (status == CDACQ_OK && !found)
+            method_table = method_table_parent(reader, method_table);
+        if (reader_failed(reader))
+            return reader_status(reader, err);
+    }
+    const char *owner = found ? type_name(session, method_table, &status) : NULL, *name = NULL;
+    if (owner) {
+        text_printf(&text, "%s.%s", owner, field);
+        name = resolver_intern(&session->resolver, text.data, text.length);
+        status = name ? CDACQ_OK : CDACQ_ERR_NOMEM;
+    }
+    text_deinit(&text);
+    if (status < 0)
+        return error_set(err, status, method_table, "the events of the MethodTable at 0x%" PRIx64 ": %s", method_table,
+                         cdacq_status_text(status));
+    if (!found)
+        return CDACQ_NOT_MANAGED;
     *ret = name;
     return CDACQ_OK;
 }

@@ -33,6 +33,9 @@ LEAST_REFERENCES = 5000
 # .NET 8 describes no thread statics: handles keep them.
 UNDESCRIBED = {"8": ("thread-static",)}
 
+# What the path to an object is in words.
+WORDS = {"Leaks.OfTimer": ("timer", "a timer"), "Leaks.OfEvent": ("event", "event Leaks.Bus.Changed"), "Leaks.OfAsync": ("async", "async method")}
+
 Leak = collections.namedtuple("Leak", "kind type text hop")
 
 
@@ -89,6 +92,9 @@ def compare_leak(tally, what, runtime, leak, answers):
     tally.expect(root["kind"] == leak.kind and leak.text in root["text"], f"{what}: {leak.type} is kept by {found}")
     matches = leak.hop == "-" or any(leak.hop == hop or leak.hop.strip("*") in hop for hop in hops)
     tally.expect(matches, f"{what}: the path to {leak.type} lacks {leak.hop}: {found}")
+    words = [(word["kind"], word["text"]) for word in paths[0]["through"]]
+    kind, text = WORDS.get(leak.type, (None, None))
+    tally.expect(not kind or any(word[0] == kind and word[1].startswith(text) for word in words), f"{what}: {leak.type} is kept through {words}")
     tally.expect(all(re.fullmatch(r"0x[0-9a-f]+", hop["address"]) for hop in paths[0]["path"]), f"{what}: addresses of {leak.type}")
 
 

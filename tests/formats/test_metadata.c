@@ -1,4 +1,4 @@
-#include "formats/metadata.h"
+#include "formats/metadata_members.h"
 
 #include "formats/pe.h"
 #include "tests/support/check_main.h"
@@ -120,6 +120,23 @@ START_TEST(finds_types_and_methods)
     ck_assert_uint_eq(other, 0);
     ck_assert_int_eq(metadata_find_method(&fixture, plain, "Go", NULL, 0, &other), CDACQ_OK);
     ck_assert_uint_eq(other, 0);
+}
+END_TEST
+
+START_TEST(finds_events)
+{
+    uint32_t outer, type, found = 0;
+    bool has = true;
+    ck_assert_int_eq(metadata_find_type(&fixture, "Ns.Inner", "Outer`1", 0, &outer), CDACQ_OK);
+    for (type = 1; type <= metadata_row_count(&fixture, METADATA_TYPE_DEF); type++) {
+        ck_assert_int_eq(metadata_has_event(&fixture, type, "Happened", 8, &has), CDACQ_OK);
+        found += has;
+    }
+    ck_assert_uint_eq(found, 1);
+    ck_assert_int_eq(metadata_has_event(&fixture, outer, "Happen", 6, &has), CDACQ_OK);
+    ck_assert(!has);
+    ck_assert_int_eq(metadata_has_event(&fixture, 0, "Happened", 8, &has), CDACQ_OK);
+    ck_assert(!has);
 }
 END_TEST
 
@@ -608,6 +625,7 @@ static Suite *suite(void)
     tcase_add_test(t, reads_the_mvid);
     tcase_add_test(t, every_method_has_its_owner);
     tcase_add_test(t, finds_types_and_methods);
+    tcase_add_test(t, finds_events);
     tcase_add_test(t, lists_generic_parameters);
     tcase_add_test(t, survives_truncation);
     tcase_add_test(t, a_missing_part_is_missing);

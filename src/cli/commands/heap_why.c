@@ -11,6 +11,7 @@
 #include "src/cli/base/json_writer.h"
 #include "src/cli/base/memory.h"
 #include "src/cli/commands/heap_paths.h"
+#include "src/cli/commands/heap_words.h"
 #include "src/cli/commands/name_pattern.h"
 #include "util/base.h"
 
@@ -19,6 +20,8 @@ enum {
     PERIOD_MAX = 4,     /* objects of a chain that repeat */
     REPEATS_MIN = 3,    /* which are folded */
     ROOTS_SHOWN = 8,    /* of a type, without --all */
+    WORDS_MAX = 4,      /* of a path: timers, events, async methods */
+    WORD_HOPS_MAX = 64, /* at the begin and the end of a path, which are looked at for them */
 };
 
 /* How an object of a type refers to the next one: fields of one type have the same offsets. */
@@ -91,6 +94,30 @@ static void list_hops(struct work *work, uint32_t object)
         uint32_t from = work->paths.from[o];
         hop->object = o;
         hop->by = from & PATH_ROOT ? NULL : name_hop(work, from, o);
+    }
+}
+
+/* Calls `write` for what the objects of the path are in words, for at most WORDS_MAX. */
+static void each_word(struct work *work, uint32_t object,
+                      void (*write)(struct work *work, void *context, size_t hop, const struct heap_word *word),
+                      void *context)
+{
+    const struct graph_root *root = &work->graph.roots.items[top_of(work, object)];
+    unsigned written = 0;
+    struct heap_word word;
+    for (size_t i = 0; i < work->hop_count && written < WORDS_MAX; i++) {
+        if (i >= WORD_HOPS_MAX && i + WORD_HOPS_MAX < work->hop_count)
+            continue;
+        const struct heap_step step = {.root = i ? NULL : root,
+                                       .holder = i ? work->hops[i - 1].object : GRAPH_NONE,
+                                       .object = work->hops[i].object,
+                                       .next = i + 1 < work->hop_count ? work->hops[i + 1].object : GRAPH_NONE,
+                                       .by = work->hops[i].by};
+        heap_word_of(&work->graph, &step, &word);
+        if (word.kind == HEAP_WORD_NONE)
+            continue;
+        write(work, context, i, &word);
+        written++;
     }
 }
 
@@ -194,6 +221,14 @@ static void write_unkept_text(struct work *work, uint32_t object)
     }
 }
 
+static void write_word_text(struct work *work, void *context, size_t hop, const struct heap_word *word)
+{
+    bool *any = context;
+    (void)hop;
+    output_note_between(&work->out, *any ? ", " : ", through ", word->text, "");
+    *any = true;
+}
+
 static void write_path_text(struct work *work, uint32_t object, uint64_t count)
 {
     char text[GRAPH_ROOT_TEXT_SIZE];
@@ -202,6 +237,8 @@ static void write_path_text(struct work *work, uint32_t object, uint64_t count)
     if (count)
         output_printf(&work->out, "%" PRIu64 " object%s, kept by ", count, plural(count));
     output_note(&work->out, text);
+    bool any = false;
+    each_word(work, object, write_word_text, &any);
     output_literal(&work->out, "\n");
     write_hops(work);
     write_context(work, object);
@@ -213,6 +250,16 @@ static void write_hop_json(struct work *work, struct json_writer *w, uint32_t ob
 {
     heap_hop_write_json(w, heap_graph_address(&work->graph, object),
                         heap_graph_type_name(&work->graph, work->graph.type_of.items[object]), by);
+}
+
+static void write_word_json(struct work *work, void *context, size_t hop, const struct heap_word *word)
+{
+    struct json_writer *w = context;
+    json_begin_object(w, NULL);
+    json_string(w, "kind", heap_word_kind_text(word->kind));
+    json_note(w, "text", word->text);
+    json_address(w, "address", heap_graph_address(&work->graph, work->hops[hop].object));
+    json_end_object(w);
 }
 
 /* `object` has no root if it is not reached. `count`: of objects of its type with the same root; 0: not asked. */
@@ -234,6 +281,10 @@ static void write_path_json(struct work *work, uint32_t object, uint64_t count)
         write_hop_json(work, w, work->hops[i].object, work->hops[i].by);
     if (!is_kept)
         write_hop_json(work, w, object, NULL);
+    json_end_array(w);
+    json_begin_array(w, "through");
+    if (is_kept)
+        each_word(work, object, write_word_json, w);
     json_end_array(w);
     if (is_kept)
         json_number(w, "left_out", work->cut);
