@@ -103,8 +103,13 @@ const char *cdacq_oom_reason_text(enum cdacq_oom_reason reason)
 static enum cdacq_status check_contract(const struct cdacq_target *target, struct cdacq_error *err)
 {
     const struct descriptor_item *item = descriptor_find(&target->descriptor, CDACQ_ITEM_CONTRACT, "", "GC");
+    const struct layout *layout = &target->layout;
     char version[32];
-    if (target->layout.usable >> LAYOUT_GC & 1)
+    bool has_vars = layout->global_present[G_GcDacVars] && layout->globals[G_GcDacVars];
+    if (layout->usable >> LAYOUT_GC & 1 && !has_vars &&
+        !layout->fields[F_HeapSegment_Allocated].present) /* as in a core that was cut off */
+        return error_set(err, CDACQ_ERR_MEMORY, 0, "g_dacTable, by which the GC is found, is missing");
+    if (layout->usable >> LAYOUT_GC & 1)
         return CDACQ_OK;
     if (item)
         return error_set(err, CDACQ_ERR_CONTRACT, 0, "the runtime publishes GC %s, which this build does not read",

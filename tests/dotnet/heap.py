@@ -303,6 +303,19 @@ def compare_small_core(tally, what, core, pid, segments):
         tally.expect(done.returncode == 2 and "no heap in this core" in done.stderr, f"{what}: {option}: exit {done.returncode}: {done.stderr[:300]}")
 
 
+def compare_truncated(tally, core):
+    """Of a core that was cut off, it says what is missing, and not that the runtime lacks a description."""
+    cut = core + ".cut"
+    for percent in 90, 50, 10:
+        shutil.copyfile(core, cut)
+        os.truncate(cut, os.path.getsize(core) * percent // 100)
+        for options in [], ["--why=Planted.Small"]:
+            done = subprocess.run([TOOL, "heap", cut, *options], capture_output=True, encoding="utf-8", check=False, timeout=SECONDS)
+            tally.expect(done.returncode in (0, 1, 2) and "not described" not in done.stderr, f"{percent} % of a core, {options}: "
+                         f"exit {done.returncode}: {done.stderr[:300]}")
+    os.remove(cut)
+
+
 def take(target, kind):
     """One core. A thread that ends meanwhile makes createdump fail: then it is asked again."""
     if kind not in lab.CREATEDUMP_KINDS:
@@ -402,6 +415,7 @@ def test_collector(work, runtime, services, name, settings):
             if kind == "full":
                 compare_arrays(tally, core, heap)
                 compare_growth(tally, "growth", core, target.pid)
+                compare_truncated(tally, core)
             if kind == "kernel":
                 judge_completed(tally, services, core, directory, heap)
                 compare_snapshot(tally, services, core, directory, heap)
