@@ -157,12 +157,16 @@ struct debug_info_encoding {
     bool vars_before_uninstrumented;
     bool number_first; /* of a variable its number comes before its range */
     int8_t number_min; /* the number of a variable that is stored as 0 */
+    uint8_t xmm0;      /* the number of that register: .NET 10 counts the registers of APX before it */
 };
 
-const struct debug_info_encoding debug_info_nibbles = {sizes_of_nibbles, each_of_nibbles, 32, 8, .number_min = -4};
-const struct debug_info_encoding debug_info_packed = {sizes_of_packed, each_of_packed, 40, 16, .number_min = -4};
+const struct debug_info_encoding debug_info_nibbles = {sizes_of_nibbles, each_of_nibbles, 32, 8,
+                                                       .number_min = -4, .xmm0 = 16};
+const struct debug_info_encoding debug_info_packed = {sizes_of_packed,  each_of_packed, 40, 16,
+                                                      .number_min = -4, .xmm0 = 32};
 const struct debug_info_encoding debug_info_chunked = {
-    sizes_of_chunked, each_of_chunked, .vars_before_uninstrumented = true, .number_first = true, .number_min = -6};
+    sizes_of_chunked,     each_of_chunked,  .vars_before_uninstrumented = true,
+    .number_first = true, .number_min = -6, .xmm0 = 16};
 
 /* Moves *offset past the flag byte and what it announces. */
 static bool skip_flagged(const struct debug_info_encoding *encoding, const struct bytes *bytes, uint64_t *offset)
@@ -184,6 +188,11 @@ static bool skip_flagged(const struct debug_info_encoding *encoding, const struc
         *offset += 4 + (uint64_t)count;
     }
     return true;
+}
+
+uint32_t debug_info_xmm0(const struct debug_info_encoding *encoding)
+{
+    return encoding->xmm0;
 }
 
 bool debug_info_has_flags(const struct debug_info_encoding *encoding)

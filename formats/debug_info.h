@@ -61,7 +61,10 @@ bool debug_info_open(const struct debug_info_encoding *encoding, const struct by
 bool debug_info_each(const struct debug_info *info, bool (*found)(const struct debug_info_bound *bound, void *context),
                      void *context);
 
-/* ICorDebugInfo::VarLocType. A number of a register is the runtime's. */
+/*
+ * ICorDebugInfo::VarLocType. A number of a register is the runtime's, which differ from one to the next for those of
+ * floating-point numbers: the one of xmm0 is that of the encoding.
+ */
 enum debug_info_place {
     DEBUG_INFO_REG,       /* in registers[0] */
     DEBUG_INFO_REG_BYREF, /* registers[0] has its address */
@@ -119,6 +122,9 @@ bool debug_info_il_map(const struct debug_info *info, struct il_map *ret);
 
 /* The IL offset at a native offset of a map that is not empty. */
 uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t native_offset);
+
+/* The number of xmm0 on x86-64; those of the others follow. */
+uint32_t debug_info_xmm0(const struct debug_info_encoding *encoding);
 
 /* Whether a blob of JIT-compiled code may start with a byte of flags: that of .NET 11 has its flags in the header. */
 bool debug_info_has_flags(const struct debug_info_encoding *encoding);

@@ -96,6 +96,7 @@ struct variable_search {
     uint32_t native_offset;
     int32_t il_offset; /* of the last bound at or before it */
     struct block_variables *found;
+    uint32_t xmm0; /* the number of that register; 0: the machine has none */
     bool failed;
 };
 
@@ -109,18 +110,32 @@ static bool note_bound(const struct debug_info_bound *bound, void *context)
     return true;
 }
 
+/* The number of a register of a value, in which xmm0 has the same number for all runtimes. */
+static uint32_t register_number(const struct variable_search *search, uint32_t number)
+{
+    bool is_xmm = search->xmm0 && number >= search->xmm0 && number - search->xmm0 < XMM_COUNT;
+    return is_xmm ? BLOCK_XMM0 + (number - search->xmm0) : number < BLOCK_XMM0 ? number : UINT32_MAX;
+}
+
 static bool note_variable(const struct debug_info_variable *variable, void *context)
 {
     enum { FOUND_MAX = 64 * 1024 };
     struct variable_search *search = context;
     if (search->native_offset < variable->begin || search->native_offset >= variable->end)
         return true;
-    search->failed = search->found->count >= FOUND_MAX || !block_variables_append(search->found, *variable);
+    struct debug_info_variable copy = *variable;
+    bool has_second = copy.place == DEBUG_INFO_REG_REG;
+    if (has_second || copy.place == DEBUG_INFO_REG || copy.place == DEBUG_INFO_REG_FP)
+        copy.registers[0] = register_number(search, copy.registers[0]);
+    if (has_second)
+        copy.registers[1] = register_number(search, copy.registers[1]);
+    search->failed = search->found->count >= FOUND_MAX || !block_variables_append(search->found, copy);
     return !search->failed;
 }
 
 bool block_variables_read(const struct debug_info_encoding *encoding, struct reader *reader,
-                          const struct code_block *block, uint32_t native_offset, struct block_variables *ret)
+                          const struct code_block *block, uint32_t native_offset, struct block_variables *ret,
+                          const char **ret_problem)
 {
     struct block_debug_info opened;
     struct variable_search search = {
@@ -128,7 +143,13 @@ bool block_variables_read(const struct debug_info_encoding *encoding, struct rea
     bool exists, is_whole = open_debug_info(encoding, reader, block, &opened, &exists);
     if (is_whole && exists)
         is_whole = debug_info_each(&opened.info, note_bound, &search);
-    if (is_whole && exists && search.il_offset != DEBUG_INFO_PROLOG && search.il_offset != DEBUG_INFO_EPILOG)
+    if (is_whole && exists && reader->layout->architecture == ARCHITECTURE_X64)
+        search.xmm0 = debug_info_xmm0(opened.info.encoding);
+    bool in_body = search.il_offset != DEBUG_INFO_PROLOG && search.il_offset != DEBUG_INFO_EPILOG;
+    *ret_problem = !exists    ? "the method has no debug info"
+                   : !in_body ? "the debug info does not say it for a prolog or an epilog"
+                              : NULL;
+    if (is_whole && exists && in_body)
         is_whole = debug_info_variables(&opened.info, note_variable, &search) && !search.failed;
     return close_debug_info(&opened, is_whole);
 }

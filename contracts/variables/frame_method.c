@@ -235,8 +235,11 @@ bool frame_method_open(const struct variable_frame *frame, struct frame_method *
     if (!block_is_funclet(reader, &ret->block, &ret->is_funclet))
         return false;
     if (ret->block.offset > UINT32_MAX ||
-        !block_variables_read(frame->encoding, reader, &ret->block, (uint32_t)ret->block.offset, &ret->places))
+        !block_variables_read(frame->encoding, reader, &ret->block, (uint32_t)ret->block.offset, &ret->places,
+                              &ret->places_problem)) {
         reader_recover(reader, FAILURE_BUT_FUEL); /* then no value is known */
+        ret->places_problem = "the debug info cannot be read";
+    }
     if (desc.method_table)
         find_arguments(frame, &desc, ret);
     return !reader_failed(reader);

@@ -25,6 +25,7 @@ struct frame_method {
     uint32_t local_count;
     struct metadata_blob signature, locals;
     struct block_variables places; /* at the frame's program counter */
+    const char *places_problem;    /* why none are known; NULL: they are */
 };
 
 /*

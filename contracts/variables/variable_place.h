@@ -15,6 +15,7 @@
 #include "contracts/execution_manager/il_offsets.h"
 #include "contracts/module_cache.h"
 #include "target/registers.h"
+#include "util/text.h"
 
 /* A frame of managed code. */
 struct variable_frame {
@@ -39,13 +40,24 @@ struct variable_place {
     uint64_t bits; /* of the register */
 };
 
+/*
+ * The place of an argument or a local by its number in the IL, as the debug info has it: arguments from 0, with `this`,
+ * then locals. NULL: the code does not hold it here or, with *ret_is_doubtful, has it in several places.
+ */
+const struct debug_info_variable *variable_place_search(const struct block_variables *places, uint32_t number,
+                                                        bool *ret_is_doubtful);
+
+/*
+ * Appends the text of a place: a register ("rdi"), two ("rax:rdx"), an address on the stack ("rbp-0x18"), or what has
+ * the address of the variable ("[rbp-0x18]"). False: it has none that is true of this code.
+ */
+bool variable_place_text(enum architecture architecture, const struct debug_info_variable *variable, bool is_funclet,
+                         struct text *ret);
+
 /* The frame pointer of a frame, as its method uses it. False: it is not known. */
 bool variable_frame_pointer(const struct variable_frame *frame, uint64_t *ret);
 
-/*
- * The place of an argument or a local by its number in the IL: arguments from 0, with `this`, then locals. `places` are
- * those of the method's block at the frame's program counter.
- */
+/* Where the value is. `places` are those of the method's block at the frame's program counter. */
 void variable_place_find(const struct variable_frame *frame, const struct block_variables *places, bool is_funclet,
                          uint32_t number, struct variable_place *ret);
 

@@ -56,6 +56,32 @@ cdacq_session_visit_variables(struct cdacq_session *session, const struct cdacq_
                               int (*visit)(const struct cdacq_variable *variable, void *context), void *context,
                               struct cdacq_error *err);
 
+/*
+ * Where a variable of a method is at an address of its code, for the time of a visit. The library sets `size`. The
+ * session owns the strings.
+ */
+struct cdacq_variable_place {
+    size_t size;
+    enum cdacq_variable_kind kind; /* never CDACQ_VARIABLE_CAPTURED */
+    uint32_t number;               /* these three as in struct cdacq_variable */
+    const char *name;
+    const char *type;
+    const char *location; /* "rdi", "rbp-0x18", "rax:rdx" (two parts), "[rdi]" (its address is there); NULL: not here */
+    const char *problem;  /* one line: why that is not known; NULL: it is */
+};
+
+/*
+ * Calls `visit` for `this`, the parameters and the locals of the method at `ip`, in the order of
+ * cdacq_session_visit_variables. Values need a frame, places do not: the answer is the runtime's debug info. All are
+ * read before the first is passed on, and `visit` may use the session. CDACQ_NOT_MANAGED: no method with variables that
+ * this build finds is there. CDACQ_STOPPED: `visit` returned non-zero. Fails with ARGUMENT, NOMEM, MEMORY, CORRUPT,
+ * CHANGED or FUEL.
+ */
+CDACQ_API enum cdacq_status cdacq_session_visit_variable_places(struct cdacq_session *session, uint64_t ip,
+                                                                int (*visit)(const struct cdacq_variable_place *place,
+                                                                             void *context),
+                                                                void *context, struct cdacq_error *err);
+
 CDACQ_END_DECLS
 
 #endif

@@ -34,7 +34,7 @@ from .records import (Activity, CodeFile, CodeHeap, CodeRange, Comparison, Contr
                       JitdumpSamplyDebugInfo2, JitdumpSamplyPositions, JitdumpUnwindingInfo, JitManagerInfo, LoadContext, Lock,
                       MappedFile, MemoryLimit, Method, Need, Object, PdbInfo, Process, ProcessInfo, ProcessorLimit, RegionInfo,
                       Roots, RuntimeInfo, Source, Stops, StressLog, StressMessage, SystemCall, TargetInfo, Task, ThreadPool,
-                      Timer, Value, Variable, Verification, Wait, Waits, Work, WorkItem, Written)
+                      Timer, Value, Variable, VariablePlace, Verification, Wait, Waits, Work, WorkItem, Written)
 from .target import (
     Mapping, Memory, MemoryThread, RuntimeSession, Session, Target, find_perf_map, memory_limit, open, processes, processor_limit,
     stress_facilities, thread_times)
@@ -58,6 +58,6 @@ __all__ = [
     "NameStyle", "Need", "NeedKind", "Object", "OomReason", "PdbInfo", "Process", "ProcessInfo", "ProcessorLimit", "RegionInfo",
     "RootKind", "Roots", "RuntimeInfo", "RuntimeSession", "Session", "Source", "Status", "Stops", "StressFlaw", "StressLog", "StressMessage",
     "SystemCall", "Target", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode", "ThreadPool", "ThreadState",
-    "Timer", "Value", "ValueKind", "Variable", "VariableKind", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Work", "WorkItem", "WorkKind", "Written",
+    "Timer", "Value", "ValueKind", "Variable", "VariableKind", "VariablePlace", "VariableState", "Verdict", "Verification", "Wait", "WaitKind", "WaitSource", "Waits", "Work", "WorkItem", "WorkKind", "Written",
     "find_perf_map", "memory_limit", "open", "processes", "processor_limit", "records", "stress_facilities", "thread_times", "version",
 ]

@@ -341,7 +341,7 @@ class Debugger:
             yield f"{ip:#x} {method_text(self._method(ip, at))}"
 
     def inspect(self, arguments: list[str]) -> Iterator[str]:
-        """cdacq inspect [EXPRESSION...]: the method at an address: its code, tables and exception clauses."""
+        """cdacq inspect [EXPRESSION...]: the method at an address: code, tables, exception clauses, variables."""
         target = self.target()
         for ip, at in self._addresses(arguments):
             method = self._method(ip, at)
@@ -366,6 +366,20 @@ class Debugger:
             source = target.source_at(at)
             if source:
                 yield f"  source         {f'{source.file}:{source.line}' if source.line else source.problem}"
+            yield from self._places(at)
+
+    def _places(self, at: int) -> Iterator[str]:
+        try:
+            places = self.target().variable_places(at) or []
+        except Error as error:
+            yield f"  variables      {error}"
+            return
+        for place in places:
+            is_local = place.kind == VariableKind.LOCAL
+            name = place.name or f"{'V' if is_local else 'A'}_{place.number}"
+            where = (f" ? {place.problem}" if place.problem
+                     else f" at {place.location}" if place.location else ", not live here")
+            yield f"  {'local' if is_local else 'argument':14} {name}: {place.type or '?'}{where}"
 
     def _addresses(self, arguments: list[str]) -> Iterator[tuple[int, int]]:
         """Each address, and the one that is looked up: that of the call, where the address is what a call returns to."""

@@ -25,9 +25,9 @@ __all__ = ["Activity", "Answer", "AsyncChain", "AsyncInfo", "AsyncVisitor", "BOU
            "STRUCTS", "Sample", "SamplerFlags", "Sink", "Source", "SpanAt", "Status", "Stops", "StressFlaw",
            "StressLog", "StressMessage", "SystemCall", "TargetInfo", "TargetKind", "Task", "Thread", "ThreadMode",
            "ThreadPool", "ThreadState", "ThreadTime", "Timer", "UnfilledFile", "Value", "ValueKind", "Variable",
-           "VariableKind", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags", "VisitReference",
-           "VisitVariable", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource", "WorkInfo",
-           "WorkItem", "WorkKind", "WorkVisitor", "Write", "Written"]
+           "VariableKind", "VariablePlace", "VariableState", "Verdict", "Verification", "Visit", "VisitFlags",
+           "VisitReference", "VisitVariable", "Visited", "Visitor", "Wait", "WaitEndless", "WaitKind", "WaitSource",
+           "WorkInfo", "WorkItem", "WorkKind", "WorkVisitor", "Write", "Written"]
 
 ERROR_MESSAGE_SIZE = 512
 JITDUMP_LAST = 2**64 - 1
@@ -1688,6 +1688,18 @@ class Variable(Structure):
     ]
 
 
+class VariablePlace(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("number", c_uint32),
+        ("name", c_char_p),
+        ("type", c_char_p),
+        ("location", c_char_p),
+        ("problem", c_char_p),
+    ]
+
+
 class WorkItem(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -1879,6 +1891,7 @@ STRUCTS: dict[str, type[Structure]] = {
     "cdacq_unfilled_file": UnfilledFile,
     "cdacq_complete_core": CompleteCore,
     "cdacq_variable": Variable,
+    "cdacq_variable_place": VariablePlace,
     "cdacq_work_item": WorkItem,
     "cdacq_timer": Timer,
     "cdacq_http_request": HttpRequest,
@@ -2054,6 +2067,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cdacq_target_write_complete_core": (c_int, c_void_p, c_char_p, c_uint, Visitor, c_void_p, POINTER(CompleteCore),
         POINTER(Error)),
     "cdacq_session_visit_variables": (c_int, c_void_p, POINTER(Frame), Visitor, c_void_p, POINTER(Error)),
+    "cdacq_session_visit_variable_places": (c_int, c_void_p, c_uint64, Visitor, c_void_p, POINTER(Error)),
     "cdacq_work_kind_text": (c_char_p, c_int),
     "cdacq_session_visit_work": (c_int, c_void_p, POINTER(WorkVisitor), POINTER(WorkInfo), POINTER(Error)),
     "cdacq_version": (c_char_p,),

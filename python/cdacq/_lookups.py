@@ -525,6 +525,22 @@ class Lookups:
             status = call("cdacq_session_source_at", handle, _decode.address(address), ctypes.byref(found))
             return None if status == Status.NOT_MANAGED else _source(found)
 
+    def variable_places(self, ip: int) -> list[records.VariablePlace] | None:
+        """Where the arguments and locals of the method at `ip` are; None if no variables are known there."""
+        found: list[records.VariablePlace] = []
+
+        def visitor(address: int, _context: object) -> int:
+            item = _decode.copy(address, _abi.VariablePlace)
+            found.append(records.VariablePlace(
+                _decode.member(VariableKind, item.kind), item.number, _decode.text(item.name), _decode.text(item.type),
+                _decode.text(item.location), _decode.text(item.problem)))
+            return 0
+
+        with self._inside() as handle, self._pending.collecting():
+            status = call("cdacq_session_visit_variable_places", handle, _decode.address(ip),
+                          _abi.Visitor(self._pending.guard(visitor, 1)), None)
+        return None if status == Status.NOT_MANAGED else found
+
     def pdbs(self) -> Listing[records.PdbInfo]:
         """The PDB of every assembly that is mapped as a file of its own, in no particular order."""
         with self._inside() as handle:

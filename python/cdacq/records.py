@@ -659,6 +659,18 @@ class Variable(NamedTuple):
     """What a by-ref refers to."""
 
 
+class VariablePlace(NamedTuple):
+    """Where an argument or a local is at an address of its method: `struct cdacq_variable_place`."""
+    kind: VariableKind
+    number: int
+    name: str | None
+    type: str | None
+    location: str | None
+    """None: the code does not hold it there, or `problem`."""
+    problem: str | None
+    """Why it is not known."""
+
+
 class Item(NamedTuple):
     """An item of a collection, or an element of an array: `struct cdacq_item`."""
     index: int

@@ -1,4 +1,4 @@
-/* variables.c: the call of cdacq/variables.h. */
+/* variables.c: the calls of cdacq/variables.h. */
 #include "cdacq/variables.h"
 
 #include "contracts/objects/value.h"
@@ -19,7 +19,8 @@ struct visited_variable {
     struct cdacq_variable variable; /* without its pointers to values */
     struct cdacq_value value, target;
     bool has_target;
-    bool is_hidden; /* a closure of the same frame has the variable */
+    const char *location; /* of a visit of places */
+    bool is_hidden;       /* a closure of the same frame has the variable */
 };
 
 DEFINE_VECTOR(visited_variables, struct visited_variable);
@@ -32,6 +33,7 @@ struct visit {
     struct frame_method method;
     struct visited_variables found;
     bool in_locals;    /* of the parts of a frame, they are being added */
+    bool wants_places; /* no values */
     const char *doubt; /* why no value is to be trusted; NULL: they are */
     bool failed;       /* memory ran out */
 };
@@ -113,6 +115,38 @@ static void take_value(struct visit *visit, const struct frame_value *value, str
         variable->state = CDACQ_VARIABLE_KNOWN;
         ret->has_target = value->kind == FRAME_VALUE_BY_REF;
     }
+}
+
+/* Takes where the debug info has a variable, by its number in the IL. */
+static void take_location(struct visit *visit, uint32_t number, struct visited_variable *ret)
+{
+    const struct frame_method *method = &visit->method;
+    bool is_doubtful;
+    const struct debug_info_variable *place = variable_place_search(&method->places, number, &is_doubtful);
+    struct text text = {0};
+    bool has_text = place && variable_place_text(visit->frame.cache->reader->layout->architecture, place,
+                                                 method->is_funclet, &text);
+    ret->location = take_text(visit, has_text, &text);
+    ret->variable.state = CDACQ_VARIABLE_OPTIMIZED_OUT;
+    ret->variable.problem = method->places_problem    ? method->places_problem
+                            : is_doubtful             ? "the debug info gives several places"
+                            : place && !has_text      ? "this build has no words for its place"
+                            : place && !ret->location ? "out of memory"
+                                                      : NULL;
+    text_deinit(&text);
+}
+
+/* Reads a variable by its number in the IL; the type of `this` is NULL. */
+static void read_variable(struct visit *visit, uint32_t number, const struct signature *type,
+                          struct visited_variable *ret)
+{
+    struct frame_value value;
+    if (visit->wants_places) {
+        take_location(visit, number, ret);
+        return;
+    }
+    frame_variable_read(&visit->frame, &visit->method, number, type, &value);
+    take_value(visit, &value, ret);
 }
 
 /* Whether a captured variable is among those found: several closures can lead to one. */
@@ -280,7 +314,6 @@ static bool add_waiting(struct visit *visit, uint64_t box)
 static void add_this(struct visit *visit)
 {
     struct visited_variable item = {.variable = {.size = sizeof item.variable, .kind = CDACQ_VARIABLE_THIS}};
-    struct frame_value value;
     struct text text = {0};
     item.variable.name = "this";
     bool is_known = frame_method_this_name(&visit->method, &text);
@@ -288,8 +321,7 @@ static void add_this(struct visit *visit)
         text_putc(&text, '&');
     item.variable.type = take_text(visit, is_known, &text);
     text_deinit(&text);
-    frame_variable_read(&visit->frame, &visit->method, 0, NULL, &value);
-    take_value(visit, &value, &item);
+    read_variable(visit, 0, NULL, &item);
     append(visit, &item);
     add_captured_of(visit, &item);
 }
@@ -298,15 +330,13 @@ static void add_parameters(struct visit *visit)
 {
     const struct frame_method *method = &visit->method;
     struct signature s = frame_method_parameters(method);
-    struct frame_value value;
     for (uint32_t i = method->has_this; i < method->argument_count && !visit->failed; i++) {
         uint32_t number = i - method->has_this;
         struct visited_variable item = {
             .variable = {.size = sizeof item.variable, .kind = CDACQ_VARIABLE_PARAMETER, .number = number}};
         item.variable.name = parameter_name(visit, number);
         item.variable.type = type_at(visit, &s);
-        frame_variable_read(&visit->frame, method, i, &s, &value);
-        take_value(visit, &value, &item);
+        read_variable(visit, i, &s, &item);
         append(visit, &item);
         signature_skip_type(&s);
         if (s.failed)
@@ -340,9 +370,7 @@ static void add_local(struct visit *visit, uint32_t slot, const char *name, cons
     const struct frame_method *method = &visit->method;
     struct visited_variable item = {
         .variable = {.size = sizeof item.variable, .kind = CDACQ_VARIABLE_LOCAL, .number = slot, .name = name}};
-    struct frame_value value;
-    frame_variable_read(&visit->frame, method, method->argument_count + slot, type, &value);
-    take_value(visit, &value, &item);
+    read_variable(visit, method->argument_count + slot, type, &item);
     if (name && begins_with(name, "CS$<>8__locals")) { /* the closure is no variable of the program */
         add_captured_of(visit, &item);
         return;
@@ -415,6 +443,15 @@ static enum cdacq_status pass_on(struct visit *visit, int (*take)(const struct c
     return status;
 }
 
+/* Adds what a method has. */
+static void add_all(struct visit *visit, int32_t il_offset)
+{
+    if (visit->method.has_this)
+        add_this(visit);
+    add_parameters(visit);
+    add_locals(visit, il_offset);
+}
+
 static enum cdacq_status read_all(struct visit *visit, const struct cdacq_frame *frame, struct cdacq_error *err)
 {
     struct reader *reader = &visit->session->resolver.reader;
@@ -423,17 +460,24 @@ static enum cdacq_status read_all(struct visit *visit, const struct cdacq_frame 
         is_async ? add_waiting(visit, frame->object) : frame_method_open(&visit->frame, &visit->method);
     if (is_async)
         reader_recover(reader, FAILURE_BUT_FUEL);
-    if (has_variables && !is_async) {
-        if (visit->method.has_this)
-            add_this(visit);
-        add_parameters(visit);
-        add_locals(visit, frame->method->il_offset);
-    }
+    if (has_variables && !is_async)
+        add_all(visit, frame->method->il_offset);
     frame_method_close(&visit->method);
     if (visit->failed)
         return error_set(err, CDACQ_ERR_NOMEM, frame->pc, "too many variables, or out of memory");
     enum cdacq_status status = reader_status(reader, err);
     return status < 0 ? status : has_variables ? CDACQ_OK : CDACQ_NOT_MANAGED;
+}
+
+static struct variable_frame frame_at(const struct visit *visit, uint64_t pc, bool is_call, uint64_t cfa)
+{
+    struct resolver *resolver = &visit->session->resolver;
+    return (struct variable_frame){.cache = &resolver->modules,
+                                   .manager = &resolver->target->manager,
+                                   .encoding = resolver->target->contracts.debug_info,
+                                   .registers = &visit->registers,
+                                   .pc = resolver_address(resolver, pc) - is_call,
+                                   .cfa = cfa};
 }
 
 enum cdacq_status cdacq_session_visit_variables(struct cdacq_session *session, const struct cdacq_frame *frame,
@@ -459,17 +503,92 @@ enum cdacq_status cdacq_session_visit_variables(struct cdacq_session *session, c
     for (unsigned i = 0; is_code && i < REGISTER_MAX; i++)
         if (copy.registers->known >> i & 1)
             register_set(&v.registers, i, copy.registers->values[i]);
-    v.frame = (struct variable_frame){.cache = &resolver->modules,
-                                      .manager = &resolver->target->manager,
-                                      .encoding = resolver->target->contracts.debug_info,
-                                      .registers = &v.registers,
-                                      .pc = resolver_address(resolver, copy.pc) - copy.is_call,
-                                      .cfa = copy.cfa};
+    v.frame = frame_at(&v, copy.pc, copy.is_call, copy.cfa);
     if (copy.by == CDACQ_FRAME_BY_GUESS)
         v.doubt = "the frame rests on a guess";
     status = read_all(&v, &copy, err);
     if (status == CDACQ_OK)
         status = pass_on(&v, visit, context);
+    visited_variables_deinit(&v.found);
+    return status;
+}
+
+/* ---- Places ---- */
+
+/* The IL offset of the visit's code; CDACQ_OFFSET_UNKNOWN where the debug info has none. */
+static int32_t il_offset_of(const struct visit *visit)
+{
+    const struct code_block *block = &visit->method.block;
+    struct reader *reader = visit->frame.cache->reader;
+    struct il_map map = {0};
+    int32_t offset = CDACQ_OFFSET_UNKNOWN;
+    if (block_il_map(visit->frame.encoding, reader, block, &map) && map.count && block->offset <= UINT32_MAX)
+        offset = (int32_t)il_map_find(map.items, map.count, (uint32_t)block->offset);
+    reader_recover(reader, FAILURE_BUT_FUEL);
+    il_map_deinit(&map);
+    return offset;
+}
+
+/* Finds the places at an address. False: no variables are known, or the reader fails. */
+static bool find_places(struct visit *visit, uint64_t ip)
+{
+    struct resolver *resolver = &visit->session->resolver;
+    visit->found.count = 0;
+    visit->in_locals = false;
+    resolver_begin(resolver);
+    epoch_watch(&resolver->epoch);
+    reader_begin(&resolver->reader, FUEL_INDEX);
+    visit->frame = frame_at(visit, ip, false, 0);
+    bool found = frame_method_open(&visit->frame, &visit->method);
+    if (found)
+        add_all(visit, il_offset_of(visit));
+    frame_method_close(&visit->method);
+    return found && !reader_failed(&resolver->reader);
+}
+
+static enum cdacq_status
+pass_on_places(struct visit *visit, int (*take)(const struct cdacq_variable_place *place, void *context), void *context)
+{
+    struct epoch *epoch = &visit->session->resolver.epoch;
+    enum cdacq_status status = CDACQ_OK;
+    epoch_pin(epoch); /* what `take` does is part of this epoch */
+    for (size_t i = 0; status == CDACQ_OK && i < visit->found.count; i++) {
+        const struct visited_variable *item = &visit->found.items[i];
+        const struct cdacq_variable_place place = {.size = sizeof place,
+                                                   .kind = item->variable.kind,
+                                                   .number = item->variable.number,
+                                                   .name = item->variable.name,
+                                                   .type = item->variable.type,
+                                                   .location = item->location,
+                                                   .problem = item->variable.problem};
+        status = take(&place, context) ? CDACQ_STOPPED : CDACQ_OK;
+    }
+    epoch_unpin(epoch);
+    return status;
+}
+
+enum cdacq_status cdacq_session_visit_variable_places(struct cdacq_session *session, uint64_t ip,
+                                                      int (*visit)(const struct cdacq_variable_place *place,
+                                                                   void *context),
+                                                      void *context, struct cdacq_error *err)
+{
+    if (!session || !visit)
+        return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, or no function to call");
+    if (session->resolver.modules.aot)
+        return CDACQ_NOT_MANAGED;
+    struct visit v = {.session = session, .wants_places = true};
+    struct epoch_tries tries = {0};
+    bool found;
+    do
+        found = find_places(&v, ip);
+    while (epoch_again_or_fail(&session->resolver.epoch, &tries, &found));
+    enum cdacq_status status = found ? CDACQ_OK : reader_status(&session->resolver.reader, err);
+    if (v.failed)
+        status = error_set(err, CDACQ_ERR_NOMEM, ip, "too many variables, or out of memory");
+    else if (found)
+        status = pass_on_places(&v, visit, context);
+    else if (status == CDACQ_OK)
+        status = CDACQ_NOT_MANAGED;
     visited_variables_deinit(&v.found);
     return status;
 }

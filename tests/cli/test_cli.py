@@ -35,7 +35,7 @@ INSPECT_KEYS = ["ip", "status", "kind", "method_desc", "code_start", "funclet_st
                 "offset", "jit_type", "hot_size", "cold_start", "cold_size", "unwind_info", "unwind_info_base", "debug_info",
                 "has_flag_byte", "gc_info", "gc_version", "gc_safe", "stack_parameter_size", "entry_method_desc", "exception_clauses", "method", "module",
                 "module_verified", "error", "errors", "il_offset", "file", "line", "column", "end_line", "end_column", "source_url", "pdb",
-                "pdb_embedded", "source_problem", "async_thunk"]
+                "pdb_embedded", "source_problem", "async_thunk", "variables"]
 CLAUSE_KEYS = ["kind", "flags", "try_start", "try_end", "handler_start", "handler_end", "filter_offset", "class_token",
                "type_handle", "duplicated", "module", "is_catch_all"]
 
@@ -1202,7 +1202,29 @@ class Inspect(Case):
                 self.assertIsNone(answer[key], key)
             for clause in answer["exception_clauses"] or []:
                 self.assertEqual(list(clause), CLAUSE_KEYS)
+            for variable in answer["variables"] or []:
+                keys = ["name", "kind", "number", "type", "location", "problem"]
+                self.assertEqual(list(variable), keys if "problem" in variable else keys[:-1])
+                self.assertIn(variable["kind"], ("argument", "local"))
+                self.assertFalse(variable["location"] and "problem" in variable)
         return answers
+
+    def test_variables(self):
+        """Each is in its place in the body of a method, and in none that is known at its start."""
+        core = FIXTURES / "crash-net10-x64" / "core"
+        frames = [json.loads(line) for line in run("stack", "--json", "--variables", core).stdout.splitlines()]
+        frame = next(one for one in frames if (one.get("method") or "").startswith("Dying.Program.Main("))
+        at, start = self.ask(core, f"{int(frame['ip'], 16) - 1:x}", frame["code_start"])
+        self.assertEqual([(one["name"], one["number"], one["type"]) for one in at["variables"]],
+                         [(one["name"], one["number"], one["type"]) for one in frame["variables"]])
+        self.assertEqual(at["variables"][0], {"name": "arguments", "kind": "argument", "number": 0, "type": "System.String[]",
+                                              "location": "rbp-0x30"})
+        self.assertEqual({one["problem"] for one in start["variables"]},
+                         {"the debug info does not say it for a prolog or an epilog"})
+        lines = run("inspect", core, at["ip"], frame["code_start"]).stdout.decode()
+        self.assertIn("  variable           argument arguments: System.String[] at rbp-0x30\n", lines)
+        self.assertIn("  variable           argument arguments: System.String[] ? the debug info does not say it for a prolog or "
+                      "an epilog\n", lines)
 
     def test_all_methods(self):
         ips = [method["code_start"] for method in self.methods]
@@ -1280,7 +1302,7 @@ class Inspect(Case):
             for key in keys:
                 self.assertIn(f"RealCodeHeader.{field}: no memory at", part["errors"][key])
                 self.assertRegex(text, rf"(?m)^  {key} +\? RealCodeHeader\.{field}: no memory at 0x[0-9a-f]+$")
-            left_out = {"errors", "has_flag_byte", "il_offset", "source_problem", *keys}
+            left_out = {"errors", "has_flag_byte", "il_offset", "source_problem", "variables", *keys}
             self.assertEqual({key: value for key, value in part.items() if key not in left_out},
                              {key: value for key, value in whole.items() if key not in left_out})
             self.assertEqual({key for key in part["errors"] if key not in keys},

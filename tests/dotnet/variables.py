@@ -102,6 +102,43 @@ def is_parameter_name(name):
     return re.search(r"\b[TU]\b", name or "") is not None
 
 
+class Places:
+    """
+    `inspect` says where the variables of the frames of `stack` are: every one that has a value is somewhere; those of
+    unoptimised code all are; and the distance of two places on the stack is that of their addresses in the frame.
+    """
+
+    def __init__(self, target, frames):
+        frames = [frame for frame in frames if frame.get("variables") and frame["ip"]]
+        ips = {frame["ip"]: int(frame["ip"], 16) - (frame["frame"] != 0) for frame in frames}
+        done = subprocess.run([TOOL, "inspect", "--json", target], input="".join(f"{ip:x}\n" for ip in ips.values()),
+                              capture_output=True, encoding="utf-8", check=False, timeout=300)
+        places = dict(zip(ips, map(json.loads, done.stdout.splitlines()), strict=True))
+        self.wrong, self.count = [], 0
+        for frame in frames:
+            self.frame(frame, places[frame["ip"]]["variables"] or [])
+
+    def frame(self, frame, places):
+        variables = {(one["name"], one["number"]): one for one in frame["variables"] if one["kind"] != "captured"}
+        bases = collections.defaultdict(set)
+        for place in places:
+            variable = variables.get((place["name"], place["number"]))
+            if not variable:
+                continue  # a closure has it
+            self.count += 1
+            where = f"{frame['method']}: {place['name']} at {place['location']}, which is {variable['state']}"
+            if variable["state"] == "known" and not place["location"]:
+                self.wrong.append(where)
+            # Without a frame, shared code has no type arguments.
+            if variable["type"] != place["type"] != re.sub(r"\[.*\]", "", variable["type"]) and not is_parameter_name(place["type"]):
+                self.wrong.append(f"{where}: {variable['type']} is not {place['type']}")
+            found = re.fullmatch(r"(r[bs]p)(?:([+-])0x([0-9a-f]+))?", place["location"] or "")
+            if found and variable["state"] == "known" and variable.get("address") and not (variable["type"] or "&").endswith("&"):
+                offset = int(found[3] or "0", 16) * (-1 if found[2] == "-" else 1)
+                bases[found[1]].add(int(variable["address"], 16) - offset)
+        self.wrong += [f"{frame['method']}: {base} would be {values}" for base, values in bases.items() if len(values) > 1]
+
+
 def judge(note, label, target, truth, is_unoptimised):
     done = subprocess.run([TOOL, "stack", "--variables", "--json", target], capture_output=True, encoding="utf-8", check=False,
                           timeout=300)
@@ -109,6 +146,8 @@ def judge(note, label, target, truth, is_unoptimised):
     for line in done.stdout.splitlines():
         frame = json.loads(line)
         by_thread[frame["tid"]].append(frame)
+    places = Places(target, [frame for frames in by_thread.values() for frame in frames])
+    note(f"{label}: {places.count} places", places.count > 40 and not places.wrong, "\n      ".join(places.wrong[:SHOWN]))
     judged = Judge()
     entries = collections.defaultdict(list)
     for entry in truth:

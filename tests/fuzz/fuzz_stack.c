@@ -93,6 +93,14 @@ static int check_variable(const struct cdacq_variable *variable, void *context)
     return 0;
 }
 
+static int check_place(const struct cdacq_variable_place *place, void *context)
+{
+    (void)context;
+    if (place->location && place->problem)
+        abort();
+    return 0;
+}
+
 static int check_frame(const struct cdacq_frame *frame, void *context)
 {
     struct check *check = context;
@@ -102,6 +110,7 @@ static int check_frame(const struct cdacq_frame *frame, void *context)
         abort();
     check->sp = frame->sp;
     (void)cdacq_session_visit_variables(check->session, frame, check_variable, NULL, NULL);
+    (void)cdacq_session_visit_variable_places(check->session, frame->pc, check_place, NULL, NULL);
     return 0;
 }
 

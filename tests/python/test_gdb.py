@@ -147,6 +147,7 @@ class Gdb(unittest.TestCase):
         self.assertRegex(output, rf"(?m)^0x[0-9a-f]+ {MAIN} \+0x[0-9a-f]+ \[jit\]")
         self.assertRegex(output, r"(?m)^  code           \[0x[0-9a-f]+, 0x[0-9a-f]+\)$")
         self.assertRegex(output, r"(?m)^  source         Dying\.pdb is needed")
+        self.assertRegex(output, r"(?m)^  argument       arguments: System\.String\[\] at rbp-0x30$")
 
     def test_every_frame(self):
         """Without an address, the commands are about the call of the selected frame, as stacks are."""

@@ -284,6 +284,19 @@ class Stacks(unittest.TestCase):
             self.assertGreater(sum(len(line) for line in shown), 5)
             self.assertTrue(all(frame.variables is None for frame in frames if not frame.is_managed))
 
+    def test_variable_places(self):
+        core = python_support.fixture("crash-net10-x64")
+        ips = [line["ip"] for line in tool("stack", "--json", "--managed", core) if line["status"] == "managed"]
+        shown = {line["ip"]: line["variables"] for line in tool("inspect", "--json", core, *ips)}
+        with cdacq.open(core) as target:
+            for ip, expected in shown.items():
+                found = target.variable_places(int(ip, 16))
+                self.assertEqual([(place.name, place.number, place.type, place.location, place.problem) for place in found],
+                                 [(one["name"], one["number"], one["type"], one["location"], one.get("problem"))
+                                  for one in expected])
+            self.assertTrue(any(shown.values()))
+            self.assertIsNone(target.variable_places(1))
+
     def test_debugger_report(self):
         """The report of gdb and lldb marks guesses, and says where a stack ends early."""
         class OfACore(_debugger.Debugger):

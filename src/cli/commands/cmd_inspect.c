@@ -132,6 +132,7 @@ const struct command command_inspect = {
     .options = OPTIONS(json_rows, output_rows, target_rows, names_rows),
     .summary = "show all that the ExecutionManager contract provides for each IP",
     .details = "IPs as for ip2method. Shows the method's start, its hot and cold parts, the funclet, the entry of\n"
-               "the unwind table, where debug info and GC info are, the exception clauses, and the source line.\n"
+               "the unwind table, where debug info and GC info are, the exception clauses, the source line, and where\n"
+               "the arguments and locals are.\n"
                "If a value cannot be read, the reason is shown in its place.\n",
 };

@@ -324,6 +324,12 @@ static int ignore_clause(const struct cdacq_exception_clause *clause, void *cont
     return 0;
 }
 
+static int ignore_variable(const struct cdacq_variable_place *variable, void *context)
+{
+    (void)variable, (void)context;
+    return 0;
+}
+
 /* Asks every question about one IP. What fails here fails in the same way on the snapshot. */
 static void ask_about(struct work *work, uint64_t ip)
 {
@@ -351,6 +357,7 @@ static void ask_about(struct work *work, uint64_t ip)
     (void)cdacq_block_is_gc_safe(&block, session, &yes, &error);
     (void)cdacq_block_get_stack_parameter_size(&block, session, &version, &error);
     (void)cdacq_block_visit_exception_clauses(&block, session, ignore_clause, NULL, &error);
+    (void)cdacq_session_visit_variable_places(session, ip, ignore_variable, NULL, &error);
 }
 
 /* Asks for single IPs and for batches, for which the library reads different pages. */

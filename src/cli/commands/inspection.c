@@ -24,6 +24,11 @@ const char *inspection_clause_kind(enum cdacq_clause_kind kind)
     return texts[kind];
 }
 
+const char *inspection_variable_kind(enum cdacq_variable_kind kind)
+{
+    return kind == CDACQ_VARIABLE_LOCAL ? "local" : "argument";
+}
+
 static void free_problems(struct inspection *inspection)
 {
     for (size_t i = 0; i < QUESTION_COUNT; i++)
@@ -34,6 +39,7 @@ void inspection_deinit(struct inspection *inspection)
 {
     free_problems(inspection);
     inspection_clauses_deinit(&inspection->clauses);
+    inspection_variables_deinit(&inspection->variables);
     *inspection = (struct inspection){0};
 }
 
@@ -50,6 +56,13 @@ static void note(struct inspection *inspection, enum question question, enum cda
 static int take_clause(const struct cdacq_exception_clause *clause, void *context)
 {
     if (!inspection_clauses_append(context, *clause))
+        out_of_memory();
+    return 0;
+}
+
+static int take_variable(const struct cdacq_variable_place *variable, void *context)
+{
+    if (!inspection_variables_append(context, *variable))
         out_of_memory();
     return 0;
 }
@@ -85,10 +98,13 @@ static void ask_about_block(struct cdacq_session *session, struct inspection *in
 void inspection_ask(struct inspection *inspection, struct cdacq_session *session, uint64_t ip)
 {
     struct inspection_clauses clauses = {.items = inspection->clauses.items, .capacity = inspection->clauses.capacity};
+    struct inspection_variables variables = {.items = inspection->variables.items,
+                                             .capacity = inspection->variables.capacity};
     struct cdacq_error error;
     free_problems(inspection);
     *inspection = (struct inspection){.tells_runtime = inspection->tells_runtime,
                                       .clauses = clauses,
+                                      .variables = variables,
                                       .method.size = sizeof inspection->method,
                                       .source.size = sizeof inspection->source};
     inspection->source.il_offset = CDACQ_OFFSET_UNKNOWN;
@@ -102,6 +118,10 @@ void inspection_ask(struct inspection *inspection, struct cdacq_session *session
              &error);
         if (inspection->answered[QUESTION_JIT_TYPE])
             ask_about_block(session, inspection);
+        if (inspection->method.name) /* else it is said already why its metadata cannot be read */
+            note(inspection, QUESTION_VARIABLES,
+                 cdacq_session_visit_variable_places(session, ip, take_variable, &inspection->variables, &error),
+                 &error);
     }
     enum cdacq_status status =
         cdacq_session_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error);

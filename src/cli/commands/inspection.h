@@ -23,7 +23,8 @@
     X(GC_SAFE, "gc_safe")                     \
     X(PARAMETERS, "stack_parameter_size")     \
     X(ENTRY_METHOD_DESC, "entry_method_desc") \
-    X(EXCEPTION_CLAUSES, "exception_clauses")
+    X(EXCEPTION_CLAUSES, "exception_clauses") \
+    X(VARIABLES, "variables")
 
 enum question {
 #define QUESTION_(name, key) QUESTION_##name,
@@ -33,6 +34,7 @@ enum question {
 };
 
 DEFINE_VECTOR(inspection_clauses, struct cdacq_exception_clause);
+DEFINE_VECTOR(inspection_variables, struct cdacq_variable_place);
 
 struct inspection {
     bool tells_runtime; /* to be set once: which runtime the answers are of */
@@ -50,6 +52,7 @@ struct inspection {
     uint32_t stack_parameter_size;
     uint64_t entry_method_desc;
     struct inspection_clauses clauses;
+    struct inspection_variables variables;
     struct cdacq_source source; /* of managed code */
     bool answered[QUESTION_COUNT];
     char *problems[QUESTION_COUNT]; /* allocated; NULL if there is none */
@@ -58,6 +61,9 @@ struct inspection {
 
 /* The key of a question, in text and JSON. */
 const char *inspection_key(enum question question);
+
+/* "argument" or "local" */
+const char *inspection_variable_kind(enum cdacq_variable_kind kind);
 
 /* "typed", "filter", "finally" or "fault" */
 const char *inspection_clause_kind(enum cdacq_clause_kind kind);

@@ -32,6 +32,24 @@ static void write_clauses(struct json_writer *w, const struct inspection_clauses
     json_end_array(w);
 }
 
+static void write_variables(struct json_writer *w, const struct inspection_variables *variables)
+{
+    json_begin_array(w, inspection_key(QUESTION_VARIABLES));
+    for (size_t i = 0; i < variables->count; i++) {
+        const struct cdacq_variable_place *variable = &variables->items[i];
+        json_begin_object(w, NULL);
+        json_note(w, "name", variable->name);
+        json_string(w, "kind", inspection_variable_kind(variable->kind));
+        json_number(w, "number", variable->number);
+        json_note(w, "type", variable->type);
+        json_note(w, "location", variable->location);
+        if (variable->problem)
+            json_note(w, "problem", variable->problem);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static void write_block(struct json_writer *w, const struct inspection *inspection)
 {
     const bool *answered = inspection->answered;
@@ -103,6 +121,10 @@ void inspection_write_json(const struct inspection *inspection, const struct bad
     json_end_object(w);
     write_source(w, &inspection->source);
     json_known_bool(w, "async_thunk", code && method->method_desc, method->async_thunk);
+    if (answered[QUESTION_VARIABLES])
+        write_variables(w, &inspection->variables);
+    else
+        json_null(w, inspection_key(QUESTION_VARIABLES));
     if (inspection->tells_runtime)
         json_known_number(w, "runtime", method->answer != CDACQ_ANSWER_NONE && !bad, method->runtime);
     json_end_line(w);

@@ -58,6 +58,26 @@ static void text_clauses(struct output *out, const struct inspection *inspection
     }
 }
 
+static void text_variables(struct output *out, const struct inspection_variables *variables)
+{
+    for (size_t i = 0; i < variables->count; i++) {
+        const struct cdacq_variable_place *variable = &variables->items[i];
+        bool is_local = variable->kind == CDACQ_VARIABLE_LOCAL;
+        output_printf(out, "  %-18s %-8s ", "variable", inspection_variable_kind(variable->kind));
+        if (variable->name)
+            output_note(out, variable->name);
+        else
+            output_printf(out, "%c_%" PRIu32, is_local ? 'V' : 'A', variable->number);
+        output_note_between(out, ": ", variable->type ? variable->type : "?", "");
+        if (variable->problem)
+            output_note_between(out, " ? ", variable->problem, "\n");
+        else if (variable->location)
+            output_note_between(out, " at ", variable->location, "\n");
+        else
+            output_literal(out, ", not live here\n");
+    }
+}
+
 /* Writes the line of ip2method. */
 static void text_answer(struct output *out, const struct cdacq_method *method)
 {
@@ -127,4 +147,5 @@ void inspection_write_text(const struct inspection *inspection, struct output *o
     for (size_t i = 0; i < QUESTION_COUNT; i++)
         if (inspection->problems[i])
             text_problem(out, inspection_key((enum question)i), inspection->problems[i]);
+    text_variables(out, &inspection->variables);
 }
