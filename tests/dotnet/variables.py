@@ -4,7 +4,11 @@ Arguments and locals of the frames of a stack: a program stops in methods of eac
 hold. cdacq stack --variables has to say the same. In unoptimised code, every variable has to be there. In optimised code
 none may be wrong, and what is not known has to say so.
 
-    variables.py [RUNTIME...]    words of lab.runtimes()
+    variables.py [RUNTIME...]         words of lab.runtimes()
+    variables.py --deep [RUNTIME...]  compares 100,000 optimised frames of one core with the runtime's own services, too
+
+Where both have a word of a variable, the words are equal: in 115,274 frames of .NET 11, all 161,306 (of .NET 8 161,233). The services look a
+variable up for the return address, not for the call, so they have a word of a few that are not known here.
 
 Exit 77 (skipped) where dotnet is missing, unless CDACQ_REQUIRE_DOTNET=1: then that is a failure.
 """
@@ -18,12 +22,17 @@ import subprocess
 import sys
 import tempfile
 
+import dac
 import lab
+
+sys.path.insert(0, os.path.join(lab.HERE, "..", "..", "python"))
+import cdacq  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 READY_SECONDS = 240
 SHOWN = 12
 THREADS, DEPTH = "10", "300"  # of methods that call each other
+DEEP_THREADS, DEEP_DEPTH, DEEP_FRAMES = "50", "1100", 100000
 # Name, configuration, environment, and whether the code is unoptimised: then no variable may be missing.
 WAYS = [
     ("Debug", "Debug", {}, True),
@@ -169,6 +178,65 @@ def judge(note, label, target, truth, is_unoptimised):
     return judged
 
 
+class Words:
+    """The raw words of the variables of a core, compared with those that the runtime's services give."""
+
+    def __init__(self, core, services):
+        self.counts = collections.Counter()
+        self.wrong = []
+        self.memory = dac.Core(core)
+        with cdacq.open(core) as target:
+            tids = [thread.tid for thread in target.threads() if thread.thread]
+            told = dict(zip(tids, dac.ask("frames", services, core, tids), strict=True))
+            for thread in target.threads():
+                if told.get(thread.tid):
+                    self.thread(thread.frames(variables=True, awaiting=False).items, told[thread.tid])
+
+    def thread(self, frames, told):
+        theirs = collections.defaultdict(list)
+        for frame in told:
+            theirs[frame["ip"]].append(frame)
+        for frame in frames:
+            if not frame.is_managed or frame.variables is None or not theirs[frame.pc]:
+                self.counts["frames that are not there"] += frame.is_managed and frame.variables is not None
+                continue
+            found = theirs[frame.pc].pop(0)
+            if found["sp"] != frame.sp:
+                self.wrong.append(f"{frame.name}: the stack pointer is {frame.sp:#x}, not {found['sp']:#x}")
+                continue
+            self.counts["frames"] += 1
+            for variable in frame.variables:
+                if variable.kind != cdacq.VariableKind.CAPTURED:
+                    self.variable(frame, variable, found)
+
+    def variable(self, frame, variable, found):
+        has_this = any(one.kind == cdacq.VariableKind.THIS for one in frame.variables)
+        index = variable.number + (variable.kind == cdacq.VariableKind.PARAMETER and has_this)
+        words = found["local" if variable.kind == cdacq.VariableKind.LOCAL else "argument"]
+        word = words[index] if index < len(words) else None
+        if not variable.value or not word:
+            self.counts["of one alone" if word or variable.value else "of none"] += 1
+            return
+        here, there = self.bytes_of(variable.value, len(word["bytes"]) // 2), bytes.fromhex(word["bytes"])
+        if here and here == there[:len(here)]:
+            self.counts["equal"] += 1
+        else:
+            self.wrong.append(f"{frame.name} at {frame.pc:#x}: {variable.name}: {here.hex()} is not {there.hex()}")
+
+    def bytes_of(self, value, size):
+        size = min(size, value.width or size)
+        if value.address:
+            return self.memory.read(value.address, size)
+        return (value.bits & (1 << 64) - 1).to_bytes(8, "little")[:size]
+
+
+def judge_words(note, label, core, services, frames):
+    words = Words(core, services)
+    counts = ", ".join(f"{count} {what}" for what, count in sorted(words.counts.items()))
+    note(f"{label}, words of the services: {counts}", not words.wrong and words.counts["frames"] >= frames and words.counts["equal"],
+         "\n      ".join(words.wrong[:SHOWN]))
+
+
 def compiled_ahead(work, command, version):
     """The command line of a copy of the program that crossgen2 has compiled."""
     program = command[-1]
@@ -176,6 +244,19 @@ def compiled_ahead(work, command, version):
     shutil.copytree(os.path.dirname(program), copy)
     lab.crossgen2(work, version)(program, "-o", os.path.join(copy, os.path.basename(program)))
     return [*command[:-1], os.path.join(copy, os.path.basename(program))]
+
+
+def run_deep(version, work, note):
+    """100,000 frames, by the program's log and by the services."""
+    command = lab.program_command(work, "variables", version, "Release")
+    truth_file = os.path.join(work, "truth.txt")
+    with lab.running_program([*command, truth_file, DEEP_THREADS, DEEP_DEPTH], work, {"DOTNET_TieredCompilation": "0"},
+                             READY_SECONDS) as target:
+        core = target.createdump("full")
+        services = os.path.join(target.runtime_directory(), "libmscordaccore.so")
+    judge_words(note, f"{version}, deep", core, services, DEEP_FRAMES)
+    judge(note, f"{version}, deep", core, lab.read_json_lines(truth_file), False)
+    os.remove(core)
 
 
 def run(version, work, note, ways):
@@ -190,6 +271,9 @@ def run(version, work, note, ways):
             judge(note, f"{version}, {name}, live", str(target.pid), truth, is_unoptimised)
             core = target.createdump("full")
             judge(note, f"{version}, {name}, full core", core, truth, is_unoptimised)
+            if environment:  # optimised
+                judge_words(note, f"{version}, {name}, full core", core,
+                            os.path.join(target.runtime_directory(), "libmscordaccore.so"), 5000)
             os.remove(core)
 
 
@@ -202,8 +286,12 @@ def main():
             failed.append(what)
 
     with tempfile.TemporaryDirectory(prefix="cdacq-variables-") as work:
-        for version in lab.runtimes(sys.argv[1:]):
-            run(version, work, note, WAYS)
+        is_deep = sys.argv[1:2] == ["--deep"]
+        for version in lab.runtimes(sys.argv[1 + is_deep:]):
+            if is_deep:
+                run_deep(version, work, note)
+            else:
+                run(version, work, note, WAYS)
     return 1 if failed else 0
 
 
