@@ -2,8 +2,11 @@
 
 #include <stdio.h>
 
+#include "contracts/execution_manager/execution_manager.h"
+#include "descriptors/descriptor.h"
 #include "formats/debug_info.h"
 #include "contracts/code_lookup/precode_stubs.h"
+#include "util/error.h"
 
 struct contract_row {
     const char *name;

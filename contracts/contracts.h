@@ -6,7 +6,13 @@
 #ifndef CDACQ_CONTRACTS_CONTRACTS_H
 #define CDACQ_CONTRACTS_CONTRACTS_H
 
-#include "contracts/execution_manager/execution_manager.h"
+#include "cdacq/error.h"
+#include "util/base.h"
+
+struct debug_info_encoding;
+struct descriptor;
+struct execution_manager_version;
+struct precode_stubs_version;
 
 struct contracts {
     const struct execution_manager_version *execution_manager;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "util/error.h"
 #include "util/text.h"
 #include "util/utf16.h"
 #include "contracts/lookup_map.h"

@@ -9,10 +9,12 @@
 #ifndef CDACQ_CONTRACTS_LOADER_H
 #define CDACQ_CONTRACTS_LOADER_H
 
+#include "cdacq/error.h"
 #include "contracts/read_write_metadata.h"
-#include "descriptors/fields.h"
 #include "formats/metadata.h"
 #include "formats/pe.h"
+
+struct reader;
 
 /* Target memory as the source of a format reader. */
 struct target_bytes {

@@ -9,6 +9,8 @@
 #include "contracts/loader.h"
 #include "formats/il.h"
 
+struct window;
+
 /*
  * The code of a MethodDef of an open module, in a window that the caller deinits. False if it has none, or if the
  * reader fails.

@@ -1,5 +1,6 @@
 #include "contracts/module_cache.h"
 
+#include "target/reader.h"
 #include "util/text.h"
 
 static struct module_key module_key(struct kept_module *const *kept)

@@ -6,8 +6,9 @@
 #ifndef CDACQ_CONTRACTS_MODULE_CACHE_H
 #define CDACQ_CONTRACTS_MODULE_CACHE_H
 
-#include "util/hash_table.h"
 #include "contracts/loader.h"
+#include "target/read_log.h"
+#include "util/hash_table.h"
 
 enum {
     MODULE_KEPT = 4 * 1024, /* modules that stay for the next epoch about a running process */

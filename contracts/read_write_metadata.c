@@ -1,5 +1,8 @@
 #include "contracts/read_write_metadata.h"
 
+#include "descriptors/fields.h"
+#include "descriptors/layout.h"
+#include "target/reader.h"
 #include "util/binary_search.h"
 #include "formats/byte_writer.h"
 #include "formats/metadata_schema.h"

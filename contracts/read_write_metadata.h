@@ -8,7 +8,8 @@
 #define CDACQ_CONTRACTS_READ_WRITE_METADATA_H
 
 #include "util/vector.h"
-#include "descriptors/fields.h"
+
+struct reader;
 
 struct metadata_piece {
     uint64_t offset; /* in the blob */

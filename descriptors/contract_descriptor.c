@@ -3,6 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "descriptors/descriptor.h"
+#include "descriptors/json.h"
+#include "target/image.h"
+#include "target/reader.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
 

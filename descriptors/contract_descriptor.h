@@ -10,8 +10,12 @@
 #ifndef CDACQ_DESCRIPTORS_CONTRACT_DESCRIPTOR_H
 #define CDACQ_DESCRIPTORS_CONTRACT_DESCRIPTOR_H
 
-#include "descriptors/descriptor.h"
-#include "target/image.h"
+#include "cdacq/error.h"
+#include "util/base.h"
+
+struct descriptor;
+struct image;
+struct target;
 
 enum {
     CONTRACT_SIZE_MAX = 4 * 1024 * 1024, /* bytes of a descriptor and all its sub-descriptors */

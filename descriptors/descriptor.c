@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "descriptors/json.h"
+
 enum { ITEMS_FIRST = 768 }; /* .NET 8 to 10 have 350 to 700 */
 
 static struct descriptor_key key_of(const struct descriptor_item *item)

@@ -15,7 +15,8 @@
 #include "util/arena.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
-#include "descriptors/json.h"
+
+struct json;
 
 enum { DESCRIPTOR_ITEM_MAX = 128 * 1024 };
 

@@ -3,6 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cdacq/target.h"
+#include "descriptors/descriptor.h"
+#include "util/error.h"
+
 enum { KIND_U8, KIND_U16, KIND_U32, KIND_U64, KIND_NUINT, KIND_POINTER, KIND_INLINE };
 enum { OPTIONAL, PUBLISHED_X64, PUBLISHED, REQUIRED };
 

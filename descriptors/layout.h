@@ -9,8 +9,11 @@
 #ifndef CDACQ_DESCRIPTORS_LAYOUT_H
 #define CDACQ_DESCRIPTORS_LAYOUT_H
 
+#include "cdacq/error.h"
 #include "descriptors/runtime_info.h"
-#include "descriptors/descriptor.h"
+#include "util/base.h"
+
+struct descriptor;
 
 enum layout_type {
 #define CDAC_TYPE(type) T_##type,

@@ -4,6 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cdacq/target.h"
+#include "descriptors/contract_descriptor.h"
+#include "descriptors/descriptor.h"
+#include "descriptors/json.h"
+#include "target/target.h"
 #include "util/file.h"
 #include "descriptors/embedded.h"
 #include "target/mapped_path.h"

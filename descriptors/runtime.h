@@ -4,9 +4,11 @@
 #ifndef CDACQ_DESCRIPTORS_RUNTIME_H
 #define CDACQ_DESCRIPTORS_RUNTIME_H
 
-#include "descriptors/contract_descriptor.h"
 #include "descriptors/supplement.h"
 #include "target/image.h"
+
+struct contract_descriptor_info;
+struct descriptor;
 
 enum { RUNTIME_MAX = 16 };
 

@@ -3,6 +3,8 @@
 #include <elf.h>
 #include <strings.h>
 
+#include "cdacq/target.h"
+#include "descriptors/descriptor.h"
 #include "formats/elf_machine.h"
 
 static const struct {

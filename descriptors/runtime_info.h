@@ -7,7 +7,7 @@
 #ifndef CDACQ_DESCRIPTORS_RUNTIME_INFO_H
 #define CDACQ_DESCRIPTORS_RUNTIME_INFO_H
 
-#include "descriptors/descriptor.h"
+struct descriptor;
 
 enum architecture {
     ARCHITECTURE_UNKNOWN, /* none of the following */

@@ -3,7 +3,10 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "descriptors/runtime.h"
 #include "descriptors/runtime_info.h"
+#include "target/reader.h"
+#include "util/base.h"
 
 /* The runtime's build puts this into every image. */
 static const char mark[] = "@(#)Version ";

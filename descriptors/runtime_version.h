@@ -6,7 +6,8 @@
 #ifndef CDACQ_DESCRIPTORS_RUNTIME_VERSION_H
 #define CDACQ_DESCRIPTORS_RUNTIME_VERSION_H
 
-#include "descriptors/runtime.h"
+struct descriptor;
+struct runtime;
 
 struct runtime_version {
     char release[16];      /* "10.0"; "" unless it is published, or two sources agree */

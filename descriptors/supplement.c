@@ -3,7 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cdacq/target.h"
+#include "descriptors/descriptor.h"
 #include "descriptors/embedded.h"
+#include "descriptors/json.h"
+#include "target/image.h"
+#include "target/reader.h"
 
 enum { POINTER_DATA_MAX = 4096 };
 

@@ -26,8 +26,12 @@
 #ifndef CDACQ_DESCRIPTORS_SUPPLEMENT_H
 #define CDACQ_DESCRIPTORS_SUPPLEMENT_H
 
-#include "descriptors/descriptor.h"
-#include "target/image.h"
+#include "cdacq/error.h"
+#include "util/base.h"
+
+struct descriptor;
+struct image;
+struct json;
 
 struct supplement {
     const char *name;     /* of the file, static */

@@ -1,6 +1,8 @@
 #include "target/abort_message.h"
 
 #include "target/image.h"
+#include "target/mapped_file.h"
+#include "target/reader.h"
 
 enum { LIBRARIES_MAX = 16 }; /* a process has one, or few in namespaces of their own */
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "target/target_process.h"
 #include "util/binary_search.h"
 #include "util/error.h"
 #include "formats/core_writer.h"

@@ -9,8 +9,15 @@
 #ifndef CDACQ_TARGET_CORE_H
 #define CDACQ_TARGET_CORE_H
 
-#include "target/core_file.h"
-#include "target/file_policy.h"
+#include "cdacq/error.h"
+#include "util/base.h"
+
+struct core_source;
+struct elf_class;
+struct elf_segment;
+struct file_policy;
+struct mapped_file;
+struct target;
 
 /* `policy` must outlive the target. */
 enum cdacq_status core_open_source(const struct core_source *source, struct file_policy *policy, bool record,

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "target/target_process.h"
 #include "util/error.h"
 #include "formats/core_writer.h"
 

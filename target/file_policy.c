@@ -1,5 +1,9 @@
 #include "target/file_policy.h"
 
+#include "target/file_index.h"
+#include "target/work.h"
+#include "util/file_root.h"
+
 static size_t count_of(char *const *strings)
 {
     size_t count = 0;

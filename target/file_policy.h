@@ -9,8 +9,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "target/file_candidate.h"
-#include "target/file_index.h"
+#include "cdacq/target.h"
+#include "util/base.h"
+
+struct file_candidate;
+struct file_index;
+struct file_root;
+struct mapped_file;
+struct target;
+struct work;
 
 enum file_match {
     FILE_DIFFERS, /* the target contradicts the file */

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "target/file_candidate.h"
+#include "target/file_index.h"
+#include "util/file_root.h"
+
 enum { PATH_SIZE = 4096 };
 
 /* Nothing is at the path. */

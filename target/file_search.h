@@ -7,6 +7,7 @@
 #ifndef CDACQ_TARGET_FILE_SEARCH_H
 #define CDACQ_TARGET_FILE_SEARCH_H
 
+#include "target/file_candidate.h"
 #include "target/file_policy.h"
 
 /* The first member of the struct of each search. */

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 
 #include "formats/elf_machine.h"
+#include "target/mapped_file.h"
+#include "target/reader.h"
 #include "util/error.h"
 
 enum {

@@ -9,9 +9,13 @@
 #ifndef CDACQ_TARGET_IMAGE_H
 #define CDACQ_TARGET_IMAGE_H
 
+#include "cdacq/error.h"
 #include "formats/elf.h"
-#include "target/mapped_file.h"
-#include "target/reader.h"
+#include "util/base.h"
+
+struct mapped_file;
+struct mapping;
+struct target;
 
 enum { IMAGE_SEGMENT_MAX = 64, BUILD_ID_MAX = 32 };
 

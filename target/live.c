@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "formats/core_notes.h"
+#include "target/target_process.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/file_root.h"

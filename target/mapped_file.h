@@ -12,7 +12,9 @@
 
 #include <stdatomic.h>
 
+#include "target/file_candidate.h"
 #include "target/file_policy.h"
+#include "target/target.h"
 
 struct mapped_file {
     struct mapped_file *next;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "target/read_log.h"
 #include "util/error.h"
 #include "target/mapped_file.h"
 

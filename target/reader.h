@@ -16,8 +16,9 @@
 #define CDACQ_TARGET_READER_H
 
 #include "util/base.h"
-#include "target/read_log.h"
 #include "target/target.h"
+
+struct read_log;
 
 /* Fuel of one call, in reads and steps. docs/limits.md has the same numbers. */
 enum {

@@ -8,6 +8,8 @@
 
 #include "formats/elf_machine.h"
 #include "formats/elf.h"
+#include "target/proc_net.h"
+#include "target/threads.h"
 #include "util/proc_file.h"
 
 enum { NO_ARGUMENT = UINT8_MAX };

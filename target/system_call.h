@@ -5,8 +5,12 @@
 #ifndef CDACQ_TARGET_SYSTEM_CALL_H
 #define CDACQ_TARGET_SYSTEM_CALL_H
 
-#include "target/proc_net.h"
-#include "target/threads.h"
+#include "util/base.h"
+
+struct cdacq_system_call;
+struct proc_net;
+struct reader;
+struct target_thread;
 
 /* What a descriptor of a process leads to. Empty texts: not known. */
 struct open_descriptor {

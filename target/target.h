@@ -11,7 +11,6 @@
 #include "util/base.h"
 #include "util/hash_table.h"
 #include "util/vector.h"
-#include "formats/core_notes.h"
 #include "target/work.h"
 #include "cdacq/target.h"
 
@@ -68,29 +67,14 @@ struct recording {
     struct patch *patches;
 };
 
+struct file_root;
+struct mapped_file;
+struct read_log;
 struct target;
-
+struct target_process;
 struct threads;
 
-struct read_log;
-
 DEFINE_HASH_TABLE_TYPE(file_table, struct mapped_file *);
-
-/* What is known of the process as such: nothing in a zeroed struct. */
-struct target_process {
-    int inner_pid; /* of a running process: its id in its own pid namespace */
-    char name[17];
-    char arguments[4096]; /* the command line, separated by spaces */
-    bool arguments_cut;
-    struct elf_class elf;       /* of a core */
-    uint64_t program_address;   /* of the program's path, in the target; or */
-    char program[4096];         /* the path itself */
-    struct core_siginfo signal; /* what ended the process */
-    char abort_message[4096];   /* what the C library printed as it ended the process (target/abort_message.h) */
-    int64_t time;               /* seconds since 1970: when a core was last written to, when a process started */
-    bool is_stopped;            /* by a signal such as SIGSTOP; before it was held, if it is */
-    bool is_frozen;             /* by the freezer of its control group */
-};
 
 /* A PDB that a snapshot holds. The bytes belong to the target. */
 struct target_pdb {

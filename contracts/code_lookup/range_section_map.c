@@ -1,5 +1,8 @@
 #include "contracts/code_lookup/range_section_map.h"
 
+#include "descriptors/fields.h"
+#include "descriptors/layout.h"
+#include "target/reader.h"
 #include "util/binary_search.h"
 #include "util/vector.h"
 

@@ -8,7 +8,9 @@
 #ifndef CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
 #define CDACQ_CONTRACTS_CODE_LOOKUP_RANGE_SECTION_MAP_H
 
-#include "descriptors/fields.h"
+#include "util/base.h"
+
+struct reader;
 
 enum range_section_flags {
     RANGE_SECTION_COLLECTIBLE = 1,

@@ -1,5 +1,7 @@
 #include "contracts/code_lookup/range_sections.h"
 
+#include "contracts/code_lookup/range_section_map.h"
+#include "target/reader.h"
 #include "util/binary_search.h"
 
 static void destroy_list(struct range_section_list *list)

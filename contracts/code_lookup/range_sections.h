@@ -9,7 +9,11 @@
 
 #include <stdatomic.h>
 
-#include "contracts/code_lookup/range_section_map.h"
+#include "util/base.h"
+
+struct range_section;
+struct range_section_list;
+struct reader;
 
 struct range_sections {
     bool changes;                              /* the target runs: a list would be of another moment */

@@ -1,6 +1,7 @@
 #include "contracts/execution_manager/block_function.h"
 
 #include "contracts/code_info/gc_info.h"
+#include "contracts/execution_manager/exception_clauses.h"
 #include "contracts/execution_manager/jit_manager.h"
 
 bool block_function_find(struct reader *reader, const struct code_block *block, struct block_function *ret)

@@ -1,5 +1,10 @@
 #include "contracts/execution_manager/code_heap.h"
 
+#include "contracts/code_lookup/nibble_map.h"
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/execution_manager/exception_clauses.h"
+#include "contracts/execution_manager/stub_kinds.h"
+
 struct code_heap {
     uint64_t start, last; /* of its used part, `last` included */
     uint64_t cold;        /* where the cold parts begin, which reach up to the end of the section; 0: there are none */

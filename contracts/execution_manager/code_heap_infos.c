@@ -1,5 +1,6 @@
 #include "contracts/execution_manager/code_heap_infos.h"
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/execution_manager/code_heap.h"
 
 /* CodeHeap::CodeHeapType */

@@ -1,5 +1,7 @@
 #include "contracts/execution_manager/code_map.h"
 
+#include "contracts/execution_manager/execution_manager.h"
+#include "target/reader.h"
 #include "util/binary_search.h"
 
 static void table_destroy(struct code_table *table)

@@ -9,8 +9,13 @@
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_CODE_MAP_H
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "util/vector.h"
-#include "contracts/execution_manager/execution_manager.h"
+
+struct code_block;
+struct execution_manager;
+struct jit_manager_ops;
+struct reader;
 
 /* Addresses [begin, end), relative to the range, of a part of one block; sorted, disjoint. */
 struct block_part {

@@ -4,6 +4,7 @@
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "EE JitManager".
  */
 #include "contracts/code_info/unwind_info.h"
+#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/execution_manager/code_heap.h"
 #include "util/binary_search.h"
 

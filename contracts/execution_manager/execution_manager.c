@@ -1,7 +1,10 @@
 #include "contracts/execution_manager/execution_manager.h"
 
+#include "contracts/code_lookup/nibble_map.h"
 #include "contracts/code_lookup/platform_metadata.h"
 #include "contracts/code_lookup/precode_stubs.h"
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/execution_manager/stub_kinds.h"
 
 enum { OF_CORECLR = 1 << LAYOUT_RangeSections | 1 << LAYOUT_Frames };
 

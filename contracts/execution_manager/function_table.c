@@ -1,5 +1,6 @@
 #include "contracts/execution_manager/function_table.h"
 
+#include "contracts/code_lookup/nibble_map.h"
 #include "contracts/execution_manager/code_heap.h"
 
 enum { METHODS_MAX = 1 << 20, ENTRIES_MAX = 1 << 22, CONTEXT_FLAGS = 3 };

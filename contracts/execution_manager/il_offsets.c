@@ -1,5 +1,8 @@
 #include "contracts/execution_manager/il_offsets.h"
 
+#include "contracts/ready_to_run/r2r_image.h"
+#include "target/reader.h"
+
 /* Target memory from an address on, as a source of bytes. */
 struct memory_source {
     struct reader *reader;

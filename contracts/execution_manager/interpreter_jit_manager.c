@@ -4,6 +4,7 @@
  * GC info has its length.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "InterpreterJitManager"; GCInfo.md.
  */
+#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/execution_manager/code_heap.h"
 
 /* 0, without failing, if it is not known. */

@@ -6,13 +6,18 @@
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_JIT_MANAGER_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_JIT_MANAGER_H
 
-#include "contracts/code_lookup/nibble_map.h"
-#include "contracts/code_lookup/range_section_map.h"
+#include "cdacq/block.h"
 #include "contracts/execution_manager/code_block.h"
-#include "contracts/execution_manager/exception_clauses.h"
-#include "contracts/execution_manager/stub_kinds.h"
 #include "contracts/native_aot/aot_image.h"
 #include "contracts/ready_to_run/r2r_images.h"
+#include "descriptors/layout.h"
+#include "util/base.h"
+
+struct exception_clauses;
+struct nibble_map_version;
+struct range_section;
+struct reader;
+struct stub_kinds;
 
 /* Takes a function of a method: its body, or a funclet. False ends the visit. */
 typedef bool block_function_visitor(uint64_t begin, bool is_filter, void *context);

@@ -2,6 +2,8 @@
  * native_aot_manager.c: the code of a NativeAOT program: one range of its image, whose methods its call-frame
  * information describes. The runtime has no MethodDescs for them.
  */
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/execution_manager/exception_clauses.h"
 #include "contracts/execution_manager/jit_manager.h"
 
 static const struct aot_image *image_of(const struct section_reader *section)

@@ -2,6 +2,7 @@
  * r2r_jit_manager.c: the ReadyToRun JIT manager: code that was compiled ahead of time, in mapped images.
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, "R2R JitManager".
  */
+#include "contracts/execution_manager/exception_clauses.h"
 #include "contracts/execution_manager/jit_manager.h"
 #include "contracts/ready_to_run/r2r_method_bounds.h"
 #include "contracts/ready_to_run/r2r_method_info.h"

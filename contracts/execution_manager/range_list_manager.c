@@ -7,7 +7,10 @@
  */
 #include "contracts/execution_manager/range_list_manager.h"
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/execution_manager/jit_manager.h"
+#include "contracts/execution_manager/stub_kinds.h"
+#include "descriptors/fields.h"
 
 enum {
     STUB_ALIGNMENT = 16,         /* of stubs, and more than the zeros with which one ends */

@@ -2,6 +2,7 @@
 
 #include <cdacq/code_kind.h>
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "util/vector.h"
 #include "contracts/code_lookup/auxiliary_symbols.h"
 #include "contracts/execution_manager/range_list_manager.h"

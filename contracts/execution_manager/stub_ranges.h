@@ -10,7 +10,11 @@
 #ifndef CDACQ_CONTRACTS_EXECUTION_MANAGER_STUB_RANGES_H
 #define CDACQ_CONTRACTS_EXECUTION_MANAGER_STUB_RANGES_H
 
-#include "contracts/code_lookup/range_section_map.h"
+#include "util/base.h"
+
+struct range_section;
+struct range_section_list;
+struct reader;
 
 /* The addresses of the runtime's image: its own helpers are in it and are no copies. Both 0 if it is not known. */
 struct image_bounds {

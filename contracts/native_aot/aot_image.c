@@ -1,7 +1,10 @@
 #include "contracts/native_aot/aot_image.h"
 
 #include "contracts/native_aot/aot_method_table.h"
+#include "contracts/ready_to_run/native_format.h"
+#include "target/native/call_frame.h"
 #include "util/binary_search.h"
+#include "util/text.h"
 #include "util/vector.h"
 
 enum {

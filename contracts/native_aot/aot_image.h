@@ -16,8 +16,11 @@
 #include <stdatomic.h>
 
 #include "contracts/native_aot/aot_metadata.h"
-#include "descriptors/fields.h"
-#include "target/native/call_frame.h"
+#include "util/base.h"
+
+struct image;
+struct native_section;
+struct reader;
 
 struct aot_tables;
 

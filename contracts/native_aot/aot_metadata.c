@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "contracts/ready_to_run/native_format.h"
 #include "formats/names/type_walk.h"
 
 enum {

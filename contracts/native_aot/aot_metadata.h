@@ -11,8 +11,10 @@
 #ifndef CDACQ_CONTRACTS_NATIVE_AOT_AOT_METADATA_H
 #define CDACQ_CONTRACTS_NATIVE_AOT_AOT_METADATA_H
 
-#include "contracts/ready_to_run/native_format.h"
-#include "util/text.h"
+#include "util/base.h"
+
+struct native_section;
+struct text;
 
 /* The types of records that are read, in the format's own numbering. */
 enum aot_handle_type {

@@ -1,5 +1,9 @@
 #include "contracts/native_aot/aot_thread.h"
 
+#include "descriptors/fields.h"
+#include "descriptors/layout.h"
+#include "target/reader.h"
+
 enum {
     ROOTS_MAX = 64,         /* modules with thread statics of their own */
     STATICS_MAX = 64 * 1024 /* bytes of them */

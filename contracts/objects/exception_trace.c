@@ -6,6 +6,7 @@
 #include "contracts/objects/native_exception.h"
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/method_name.h"
+#include "formats/names/names.h"
 #include "util/hash_table.h"
 #include "formats/names/state_machine.h"
 

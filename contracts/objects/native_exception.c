@@ -5,6 +5,7 @@
 #include "contracts/native_aot/aot_name.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"
+#include "target/image.h"
 
 enum { SLOTS_MAX = 1024 /* of System.Exception; it has about ten */ };
 

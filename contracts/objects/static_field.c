@@ -1,6 +1,8 @@
 #include "contracts/objects/static_field.h"
 
 #include "contracts/objects/field.h"
+#include "descriptors/fields.h"
+#include "descriptors/layout.h"
 #include "formats/names/signature.h"
 
 enum { STATICS_NOT_INITIALIZED = 1 }; /* a tag of DynamicStaticsInfo.GCStatics and NonGCStatics */

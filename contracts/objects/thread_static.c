@@ -1,6 +1,8 @@
 #include "contracts/objects/thread_static.h"
 
 #include "contracts/objects/field.h"
+#include "descriptors/fields.h"
+#include "descriptors/layout.h"
 
 /* TLSIndex.TLSIndexRawIndex: the kind in the upper byte, an index or offset below it. */
 enum {

@@ -1,5 +1,9 @@
 #include "contracts/ready_to_run/r2r_images.h"
 
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/ready_to_run/r2r_image.h"
+#include "target/reader.h"
+
 const struct r2r_image *r2r_images_get(struct r2r_images *images, struct reader *reader,
                                        const struct range_section *section)
 {

@@ -7,7 +7,11 @@
 
 #include <stdatomic.h>
 
-#include "contracts/ready_to_run/r2r_image.h"
+#include "util/base.h"
+
+struct r2r_image;
+struct range_section;
+struct reader;
 
 struct r2r_images {
     _Atomic(struct r2r_image *) buckets[64]; /* by base: lists that only grow */

@@ -1,5 +1,7 @@
 #include "contracts/stack_walk/call_stack.h"
 
+#include "contracts/stack_walk/explicit_frame.h"
+#include "contracts/stack_walk/machine.h"
 #include "contracts/type_system/method_desc.h"
 
 enum {

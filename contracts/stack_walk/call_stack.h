@@ -10,8 +10,10 @@
 #ifndef CDACQ_CONTRACTS_STACK_WALK_CALL_STACK_H
 #define CDACQ_CONTRACTS_STACK_WALK_CALL_STACK_H
 
-#include "contracts/stack_walk/explicit_frame.h"
 #include "util/vector.h"
+
+struct reader;
+struct walk_machine;
 
 DEFINE_VECTOR(method_list, uint64_t);
 

@@ -1,5 +1,7 @@
 #include "contracts/stack_walk/caller.h"
 
+#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/stack_walk/guess.h"
 #include "contracts/stack_walk/unwind_entry.h"
 
 enum { LEAF_MAX = 4096 }; /* bytes of a function of the runtime that has no unwind data */

@@ -9,10 +9,13 @@
 
 #include "cdacq/stack.h"
 #include "contracts/execution_manager/block_function.h"
-#include "contracts/execution_manager/execution_manager.h"
-#include "contracts/stack_walk/guess.h"
 #include "contracts/thread.h"
 #include "target/native/native_modules.h"
+
+struct call_site;
+struct execution_manager;
+struct guess;
+struct walk_machine;
 
 /* What a walk has of a runtime of the process. */
 struct stack_walk_runtime {

@@ -1,5 +1,9 @@
 #include "contracts/stack_walk/explicit_frame.h"
 
+#include "contracts/stack_walk/machine.h"
+#include "contracts/unwind/unwinder.h"
+#include "descriptors/fields.h"
+
 /* Begins the registers of a caller: those that the code at `pc` has after its call has returned. */
 static void begin_caller(const struct walk_machine *machine, uint64_t pc, uint64_t sp, struct frame_caller *ret)
 {

@@ -10,7 +10,10 @@
 #ifndef CDACQ_CONTRACTS_STACK_WALK_EXPLICIT_FRAME_H
 #define CDACQ_CONTRACTS_STACK_WALK_EXPLICIT_FRAME_H
 
-#include "contracts/stack_walk/machine.h"
+#include "descriptors/layout.h"
+#include "target/registers.h"
+
+struct walk_machine;
 
 /* What a Frame knows of the code that it was made for. */
 struct frame_caller {

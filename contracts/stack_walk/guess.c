@@ -1,5 +1,9 @@
 #include "contracts/stack_walk/guess.h"
 
+#include "contracts/execution_manager/code_block.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "target/registers.h"
+
 enum {
     CALL_MAX = 7,    /* bytes of a call instruction */
     SCAN_MAX = 1024, /* words of the stack that are searched for a return address */

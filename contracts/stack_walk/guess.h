@@ -5,8 +5,9 @@
 #ifndef CDACQ_CONTRACTS_STACK_WALK_GUESS_H
 #define CDACQ_CONTRACTS_STACK_WALK_GUESS_H
 
-#include "contracts/execution_manager/execution_manager.h"
 #include "contracts/stack_walk/machine.h"
+
+struct execution_manager;
 
 /* What an address that may be a return address leads to. */
 struct call_site {

@@ -1,5 +1,8 @@
 #include "contracts/stack_walk/machine.h"
 
+#include "contracts/unwind/unwinder.h"
+#include "descriptors/fields.h"
+
 /* ---- x64 ---- */
 
 enum { X64_RAX, X64_RDX, X64_RCX, X64_RBX, X64_RSI, X64_RDI, X64_RBP, X64_RSP, X64_RIP = 16 };

@@ -7,8 +7,11 @@
 #ifndef CDACQ_CONTRACTS_STACK_WALK_MACHINE_H
 #define CDACQ_CONTRACTS_STACK_WALK_MACHINE_H
 
-#include "contracts/unwind/unwinder.h"
-#include "descriptors/fields.h"
+#include "descriptors/layout.h"
+#include "target/reader.h"
+
+struct registers;
+struct unwinder;
 
 enum { NO_REGISTER = 255 };
 

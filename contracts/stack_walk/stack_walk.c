@@ -1,5 +1,7 @@
 #include "contracts/stack_walk/stack_walk.h"
 
+#include "contracts/stack_walk/guess.h"
+
 enum { FRAME_SIZE_MAX = 16 * 1024 }; /* of a function that calls code on another stack; its Frames are in it */
 
 static uint64_t pc_of(const struct stack_walk *walk)

@@ -1,6 +1,8 @@
 #include "contracts/type_system/clause_handler.h"
 
+#include "descriptors/layout.h"
 #include "formats/metadata_members.h"
+#include "target/reader.h"
 
 static bool is_object_method_table(struct reader *reader, uint64_t type_handle, bool *ret)
 {

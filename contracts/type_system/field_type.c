@@ -2,6 +2,8 @@
 
 #include "contracts/type_system/signature_type.h"
 #include "contracts/type_system/type_handle.h"
+#include "descriptors/fields.h"
+#include "descriptors/layout.h"
 #include "formats/metadata_members.h"
 
 enum { SIGNATURE_FIELD = 0x06 }; /* II.23.2.4 */

@@ -3,13 +3,16 @@
 #include <inttypes.h>
 
 #include "contracts/execution_manager/jit_manager.h"
+#include "contracts/module_cache.h"
 #include "contracts/native_aot/aot_name.h"
+#include "contracts/ready_to_run/r2r_image.h"
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/names/names.h"
 #include "formats/names/signature.h"
 #include "formats/names/state_machine.h"
 #include "formats/names/spelling.h"
+#include "util/error.h"
 
 /* What the functions of a name_source take. */
 struct source_context {

@@ -5,11 +5,14 @@
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_NAME_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_METHOD_NAME_H
 
-#include "contracts/execution_manager/code_block.h"
-#include "contracts/module_cache.h"
-#include "contracts/ready_to_run/r2r_image.h"
-#include "formats/names/names.h"
+#include "cdacq/error.h"
 #include "util/text.h"
+
+struct code_block;
+struct metadata;
+struct module;
+struct module_cache;
+struct name_spelling;
 
 struct method_name {
     struct text text;            /* empty if there is no name */

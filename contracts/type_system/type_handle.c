@@ -1,5 +1,6 @@
 #include "contracts/type_system/type_handle.h"
 
+#include "contracts/module_cache.h"
 #include "contracts/native_aot/aot_name.h"
 #include "contracts/type_system/method_table_flags.h"
 #include "formats/names/spelling.h"

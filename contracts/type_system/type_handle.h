@@ -7,8 +7,13 @@
 #ifndef CDACQ_CONTRACTS_TYPE_SYSTEM_TYPE_HANDLE_H
 #define CDACQ_CONTRACTS_TYPE_SYSTEM_TYPE_HANDLE_H
 
-#include "contracts/module_cache.h"
-#include "formats/names/names.h"
+#include "cdacq/error.h"
+#include "util/base.h"
+
+struct metadata;
+struct module_cache;
+struct namer;
+struct text;
 
 /* Feeds a type, with its actual type arguments, to a name. */
 void type_handle_feed(struct module_cache *cache, uint64_t handle, struct namer *n);

@@ -6,6 +6,7 @@
 #include "contracts/objects/field.h"
 #include "contracts/objects/object.h"
 #include "contracts/objects/value.h"
+#include "contracts/ready_to_run/r2r_image.h"
 #include "contracts/type_system/method_desc.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/names/spelling.h"

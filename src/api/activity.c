@@ -7,6 +7,7 @@
 #include "contracts/gc/heap.h"
 #include "contracts/thread.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "util/binary_search.h"
 #include "util/sized.h"
 

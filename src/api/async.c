@@ -3,12 +3,16 @@
 
 #include <inttypes.h>
 
+#include "contracts/gc/problems.h"
 #include "contracts/objects/exception.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/task.h"
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
+#include "src/lookup/answer.h"
 #include "src/waits/async_reasons.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 enum { FRAMES_SHOWN_MAX = 16 * 1024 }; /* of a chain */
 

@@ -3,13 +3,17 @@
  */
 #include <inttypes.h>
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/execution_manager/code_heap_infos.h"
 #include "contracts/execution_manager/block_function.h"
 #include "contracts/execution_manager/block_gc_info.h"
+#include "contracts/execution_manager/exception_clauses.h"
 #include "contracts/execution_manager/function_table.h"
 #include "contracts/type_system/clause_handler.h"
 #include "formats/debug_info.h"
+#include "src/lookup/answer.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "util/sized.h"
 
 _Static_assert(sizeof(struct code_block) <= sizeof(struct cdacq_block), "a block fits into its handle");

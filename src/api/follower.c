@@ -3,9 +3,12 @@
  */
 #include "src/api/follower.h"
 
+#include "contracts/execution_manager/code_map.h"
 #include "src/api/listing.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "util/clock.h"
+#include "util/error.h"
 
 enum {
     ERRORS_BEFORE_VISIT = 3, /* rounds in which code cannot be read; the process may be about to free it */

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 
 #include "contracts/gc/references.h"
+#include "descriptors/descriptor.h"
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
+#include "src/lookup/opened_target.h"
 #include "util/sized.h"
 
 struct visit {

@@ -5,7 +5,9 @@
 #include "cdacq/heap.h"
 #include "contracts/objects/string.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "target/target.h"
+#include "util/error.h"
 #include "util/hash_table.h"
 
 enum {

@@ -8,7 +8,9 @@
 #include "contracts/thread.h"
 #include "contracts/type_system/core_type.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "target/threads.h"
+#include "util/error.h"
 
 enum { FIRST_THREADS = 64 }; /* of the runtime's list; the process has one at least */
 

@@ -5,8 +5,14 @@
 #include <stdio.h>
 
 #include "src/api/listing.h"
+#include "contracts/execution_manager/code_block.h"
+#include "contracts/execution_manager/code_map.h"
+#include "src/lookup/answer.h"
+#include "src/lookup/find.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/index.h"
+#include "src/lookup/opened_target.h"
+#include "util/error.h"
 #include "util/text.h"
 
 enum { STEPS_OF_ELEMENT = 8 }; /* units of work for each element, in addition to those for its reads */

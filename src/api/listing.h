@@ -7,6 +7,8 @@
 #include "cdacq/perf.h"
 #include "src/lookup/opened_session.h"
 
+struct code_range;
+
 /* All flags of a listing, and those of a jitdump, which adds its own. */
 enum {
     VISIT_FLAGS = CDACQ_VISIT_STUBS | CDACQ_VISIT_R2R_ALL | CDACQ_VISIT_R2R_NONE,

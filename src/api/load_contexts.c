@@ -5,6 +5,7 @@
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
 #include "src/lookup/opened_session.h"
+#include "util/error.h"
 
 enum {
     CONTEXTS_MAX = 1 << 16,

@@ -3,8 +3,10 @@
  */
 #include "contracts/thread.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/waits/wait_graph.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 /* Fills in the ids of the owner that the lock itself does not have, from the list of Threads. */
 static void find_owner(struct resolver *resolver, struct cdacq_lock *lock)

@@ -8,6 +8,7 @@
 #include "cdacq/heap.h"
 #include "cdacq/stack.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "target/core.h"
 #include "target/mapped_path.h"
 #include "target/proc_smaps.h"

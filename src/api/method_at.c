@@ -3,8 +3,13 @@
  * cache, so they are fetched for several addresses together. Answers about a running process are confirmed hundreds at
  * a time.
  */
+#include "contracts/execution_manager/code_map.h"
+#include "contracts/execution_manager/jit_manager.h"
+#include "src/lookup/answer.h"
+#include "src/lookup/find.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/index.h"
+#include "src/lookup/opened_target.h"
 #include "util/sized.h"
 
 enum {

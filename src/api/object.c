@@ -6,6 +6,7 @@
 #include "formats/metadata_members.h"
 #include "formats/names/spelling.h"
 #include "src/api/type_name.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/records.h"
 #include "util/sized.h"
 

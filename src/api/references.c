@@ -5,6 +5,7 @@
 #include "contracts/objects/object.h"
 #include "contracts/objects/reference_name.h"
 #include "src/lookup/opened_session.h"
+#include "util/error.h"
 
 struct visit {
     int (*visit)(uint64_t offset, uint64_t target, void *context);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/gc/finalizer_queue.h"
 #include "contracts/gc/handle.h"
 #include "contracts/gc/walk.h"
@@ -13,6 +14,7 @@
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
 #include "src/lookup/frame_slots.h"
+#include "src/lookup/opened_target.h"
 #include "util/sized.h"
 
 enum { GC_FRAMES_MAX = 1 << 16, GC_FRAME_REFERENCES_MAX = 1 << 16 }; /* of a thread; of a GCFrame */

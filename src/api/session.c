@@ -2,6 +2,9 @@
  * session.c: creates and destroys sessions.
  */
 #include "src/ending/ending.h"
+#include "src/lookup/opened_target.h"
+#include "target/mapped_file.h"
+#include "util/error.h"
 
 static uint64_t file_offset_of(const struct mapping *mapping, uint64_t address)
 {
@@ -78,7 +81,7 @@ static void destroy(struct cdacq_session *session)
 
 static void destroy_group(struct session_group *group)
 {
-    for (size_t i = 0; i < TARGET_RUNTIMES_MAX; i++)
+    for (size_t i = 0; i < RUNTIME_MAX; i++)
         destroy(group->items[i]);
     free(group);
 }
@@ -87,7 +90,7 @@ static void destroy_group(struct session_group *group)
 static struct cdacq_session *create_group(const struct target_group *targets)
 {
     struct session_group *group = calloc(1, sizeof *group);
-    for (size_t i = 0; group && i < TARGET_RUNTIMES_MAX; i++) {
+    for (size_t i = 0; group && i < RUNTIME_MAX; i++) {
         if (!targets->items[i])
             continue;
         struct cdacq_session *session = create(targets->items[i]);
@@ -108,7 +111,7 @@ static struct cdacq_session *create_group(const struct target_group *targets)
 static bool has_runtimes(const struct target_group *targets)
 {
     bool any = false;
-    for (size_t i = 0; targets && i < TARGET_RUNTIMES_MAX; i++)
+    for (size_t i = 0; targets && i < RUNTIME_MAX; i++)
         any |= targets->items[i] != NULL;
     return any;
 }
@@ -142,7 +145,7 @@ void cdacq_session_destroy(struct cdacq_session *session)
 struct cdacq_session *cdacq_session_of_runtime(struct cdacq_session *session, unsigned runtime)
 {
     if (session && session->group)
-        return runtime < TARGET_RUNTIMES_MAX ? session->group->items[runtime] : NULL;
+        return runtime < RUNTIME_MAX ? session->group->items[runtime] : NULL;
     return session && session->resolver.target->runtime == runtime ? session : NULL;
 }
 

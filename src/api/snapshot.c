@@ -1,6 +1,14 @@
 /*
  * snapshot.c: writes a small core of only the lines of 64 bytes that were read.
  */
+#include "descriptors/contract_descriptor.h"
+#include "src/lookup/opened_target.h"
+#include "target/file_candidate.h"
+#include "target/mapped_file.h"
+#include "target/registers.h"
+#include "target/target_process.h"
+#include "target/threads.h"
+#include "util/error.h"
 #include "util/vector.h"
 #include "src/api/core_output.h"
 #include "src/lookup/opened_session.h"
@@ -158,7 +166,7 @@ static struct core_writer_mapping *list_mappings(const struct target *target, bo
 static const struct contract_descriptor_info *description_of(const struct cdacq_target *handle)
 {
     const struct contract_descriptor_info *found = &handle->descriptor_info;
-    for (size_t i = 0; handle->group && handle->problem.status < 0 && i < TARGET_RUNTIMES_MAX; i++)
+    for (size_t i = 0; handle->group && handle->problem.status < 0 && i < RUNTIME_MAX; i++)
         if (handle->group->items[i])
             found = &handle->group->items[i]->descriptor_info;
     return found;
@@ -208,7 +216,7 @@ static struct core_writer_pdb *list_pdbs(struct cdacq_target *handle, size_t *re
     struct core_writer_pdb *list = files ? calloc(SNAPSHOT_PDBS_MAX, sizeof *list) : NULL;
     uint64_t total = 0;
     *ret_count = 0;
-    for (size_t number = 0; list && number < (handle->group ? TARGET_RUNTIMES_MAX : 1); number++) {
+    for (size_t number = 0; list && number < (handle->group ? RUNTIME_MAX : 1); number++) {
         struct cdacq_target *target = handle->group ? handle->group->items[number] : handle;
         if (!target)
             continue;

@@ -1,8 +1,12 @@
 /* source.c: the calls of cdacq/source.h. */
 #include "cdacq/source.h"
+#include "src/files/module_pdb.h"
+#include "src/lookup/answer.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/source_lines.h"
 #include "src/lookup/il_offsets.h"
+#include "target/mapped_file.h"
 #include "util/error.h"
 #include "util/sized.h"
 

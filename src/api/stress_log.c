@@ -6,8 +6,11 @@
 #include "contracts/stress_log/message_text.h"
 #include "contracts/stress_log/stress_log.h"
 #include "contracts/type_system/type_handle.h"
+#include "src/lookup/answer.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/records.h"
+#include "target/native/native_modules.h"
 #include "util/clock.h"
 #include "util/sized.h"
 

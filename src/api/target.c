@@ -5,11 +5,18 @@
 #include <stdio.h>
 
 #include "contracts/code_lookup/platform_metadata.h"
+#include "contracts/execution_manager/code_map.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "descriptors/descriptor.h"
 #include "src/files/debuginfod.h"
 #include "src/files/symbol_key.h"
+#include "src/files/symbol_server.h"
 #include "src/lookup/opened_session.h"
 #include "src/files/file_match.h"
+#include "src/lookup/opened_target.h"
+#include "target/core_file.h"
 #include "target/image_file.h"
+#include "target/target_process.h"
 #include "util/helper.h"
 #include "util/sized.h"
 #include "util/text.h"
@@ -99,7 +106,7 @@ static void close_runtime(struct cdacq_target *target)
 
 static void close_others(struct cdacq_target *target)
 {
-    for (size_t i = 0; target->group && i < TARGET_RUNTIMES_MAX; i++) {
+    for (size_t i = 0; target->group && i < RUNTIME_MAX; i++) {
         struct cdacq_target *other = target->group->items[i];
         if (!other || other == target)
             continue;

@@ -5,13 +5,18 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "contracts/contracts.h"
+#include "descriptors/descriptor.h"
+#include "descriptors/runtime_version.h"
 #include "formats/elf_machine.h"
 #include "src/lookup/opened_session.h"
 #include "src/files/file_match.h"
+#include "src/lookup/opened_target.h"
 #include "target/abort_message.h"
 #include "target/command_line.h"
 #include "target/mapped_path.h"
 #include "target/proc_status.h"
+#include "target/target_process.h"
 #include "util/file.h"
 #include "util/proc_file.h"
 #include "util/sized.h"

@@ -1,6 +1,7 @@
 #include "src/api/type_name.h"
 
 #include "contracts/type_system/type_handle.h"
+#include "util/text.h"
 
 const char *type_name(struct cdacq_session *session, uint64_t method_table, enum cdacq_status *ret_status)
 {

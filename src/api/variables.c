@@ -6,7 +6,9 @@
 #include "contracts/type_system/type_handle.h"
 #include "contracts/variables/frame_variable.h"
 #include "formats/portable_pdb/local_variables.h"
+#include "src/files/module_pdb.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/source_lines.h"
 #include "util/sized.h"
 

@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 
+#include "contracts/gc/problems.h"
 #include "src/api/heap.h"
 #include "src/api/type_name.h"
 #include "src/waits/pending_work.h"
 #include "src/waits/wait_graph.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 struct item_key {
     uint64_t method, type; /* `method`: an entry point, the type of a state machine, or where one goes on */

@@ -8,11 +8,15 @@
 
 #include "contracts/objects/exception_text.h"
 #include "contracts/objects/string.h"
+#include "contracts/stack_walk/explicit_frame.h"
+#include "contracts/stack_walk/machine.h"
 #include "contracts/thread.h"
 #include "contracts/type_system/core_type.h"
 #include "contracts/type_system/method_desc.h"
 #include "formats/core_notes.h"
 #include "formats/metadata_members.h"
+#include "formats/names/names.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/records.h"
 #include "util/sized.h"
 

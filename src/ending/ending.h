@@ -9,6 +9,9 @@
 #include "contracts/stack_walk/call_stack.h"
 #include "src/ending/native_ending.h"
 #include "src/lookup/opened_session.h"
+#include "target/threads.h"
+
+struct text;
 
 enum {
     FIRST_FRAMES = 3,  /* methods of FailFast that are looked at */

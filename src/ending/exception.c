@@ -6,8 +6,10 @@
 #include "contracts/type_system/method_desc.h"
 #include "src/ending/ending.h"
 #include "src/ending/foreign_lines.h"
+#include "src/lookup/opened_target.h"
 #include "target/mapped_file.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 _Static_assert((int)CDACQ_EXCEPTION_OVERRIDDEN == (int)EXCEPTION_TEXT_OVERRIDDEN &&
                    (int)CDACQ_EXCEPTION_CUT == (int)EXCEPTION_TEXT_CUT &&

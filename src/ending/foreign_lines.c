@@ -1,6 +1,10 @@
 #include "src/ending/foreign_lines.h"
 
+#include "formats/portable_pdb/portable_pdb.h"
+#include "src/files/module_pdb.h"
+#include "src/lookup/answer.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/source_lines.h"
 #include "util/escape.h"
 

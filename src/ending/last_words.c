@@ -10,6 +10,8 @@
 #include "contracts/objects/exception_text.h"
 #include "contracts/objects/string.h"
 #include "src/ending/ending.h"
+#include "src/lookup/opened_target.h"
+#include "util/error.h"
 
 _Static_assert((int)CDACQ_EXCEPTION_INFERRED == (int)EXCEPTION_TEXT_INFERRED, "the same bits");
 

@@ -4,12 +4,14 @@
 #include <stdio.h>
 
 #include "cdacq/exception.h"
+#include "cdacq/stack.h"
 #include "contracts/native_aot/aot_name.h"
 #include "contracts/objects/native_exception.h"
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
 #include "contracts/stack_walk/machine.h"
 #include "descriptors/json.h"
+#include "src/lookup/opened_session.h"
 
 enum {
     REPORT_MAX = 8192,               /* bytes of the runtime's buffer */

@@ -9,7 +9,11 @@
 #ifndef CDACQ_ENDING_NATIVE_ENDING_H
 #define CDACQ_ENDING_NATIVE_ENDING_H
 
-#include "src/lookup/opened_session.h"
+#include "util/base.h"
+#include "util/vector.h"
+
+struct cdacq_session;
+struct cdacq_thread;
 
 enum native_reason {
     NATIVE_REASON_UNKNOWN,

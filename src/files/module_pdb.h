@@ -5,9 +5,10 @@
 #ifndef CDACQ_FILES_MODULE_PDB_H
 #define CDACQ_FILES_MODULE_PDB_H
 
-#include "contracts/module_cache.h"
+#include "contracts/loader.h"
 #include "formats/portable_pdb/portable_pdb.h"
 #include "target/file_candidate.h"
+#include "util/hash_table.h"
 
 /* Of a module's image. A running process can map another image where one was. */
 struct image_key {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "src/files/pdb_search.h"
+#include "target/reader.h"
 #include "util/error.h"
 #include "util/inflate.h"
 

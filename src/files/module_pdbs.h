@@ -7,9 +7,14 @@
 #ifndef CDACQ_FILES_MODULE_PDBS_H
 #define CDACQ_FILES_MODULE_PDBS_H
 
-#include "src/files/module_pdb.h"
 #include "src/files/pdb_budget.h"
-#include "target/file_policy.h"
+#include "util/hash_table.h"
+
+struct file_candidate;
+struct file_policy;
+struct module;
+struct module_pdb;
+struct target;
 
 DEFINE_HASH_TABLE_TYPE(pdb_table, struct module_pdb *);
 

@@ -8,7 +8,7 @@
 #define CDACQ_FILES_SYMBOL_SERVER_H
 
 #include "cdacq/target.h"
-#include "target/file_policy.h"
+#include "util/base.h"
 
 /* Bounds for one target. */
 enum {

@@ -1,6 +1,8 @@
 #include "src/lookup/answer.h"
 
 #include "contracts/execution_manager/il_offsets.h"
+#include "src/lookup/opened_target.h"
+#include "src/lookup/resolver.h"
 #include "src/lookup/source_lines.h"
 #include "src/lookup/find.h"
 #include "util/binary_search.h"

@@ -5,7 +5,12 @@
 #ifndef CDACQ_LOOKUP_ANSWER_H
 #define CDACQ_LOOKUP_ANSWER_H
 
-#include "src/lookup/find.h"
+#include "cdacq/session.h"
+#include "util/base.h"
+
+struct method_record;
+struct resolution;
+struct resolver;
 
 /* `ip`: the address as the caller gave it. The text of an error is resolver->error's. */
 void answer_fill(const struct resolver *resolver, const struct resolution *resolution, uint64_t ip,

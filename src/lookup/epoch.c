@@ -1,5 +1,7 @@
 #include "src/lookup/epoch.h"
 
+#include "src/lookup/opened_target.h"
+
 void epoch_init(struct epoch *epoch, struct cdacq_target *target, struct reader *reader)
 {
     *epoch = (struct epoch){.target = target, .reader = reader, .pins = &epoch->own_pins};

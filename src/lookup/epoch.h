@@ -7,8 +7,11 @@
 #ifndef CDACQ_LOOKUP_EPOCH_H
 #define CDACQ_LOOKUP_EPOCH_H
 
-#include "src/lookup/opened_target.h"
+#include "target/read_log.h"
 #include "target/reader.h"
+#include "util/vector.h"
+
+struct cdacq_target;
 
 enum { EPOCH_TRIES = 16 }; /* to form one answer */
 
@@ -38,7 +41,7 @@ void epoch_deinit(struct epoch *epoch);
 /* Whether the memory changes. */
 static inline bool epoch_is_running(const struct epoch *epoch)
 {
-    return epoch->target->memory->changes;
+    return epoch->reader->target->changes;
 }
 
 /* Begins an epoch unless the last one goes on. True: a new one has begun, and what was formed before is void. */

@@ -1,9 +1,17 @@
 #include "src/lookup/find.h"
 
+#include "contracts/execution_manager/code_map.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/execution_manager/jit_manager.h"
+#include "src/lookup/epoch.h"
 #include "src/lookup/il_offsets.h"
 #include "src/lookup/index.h"
+#include "src/lookup/opened_target.h"
+#include "src/lookup/record_index.h"
 #include "src/lookup/records.h"
+#include "src/lookup/resolver.h"
 #include "src/lookup/source_lines.h"
+#include "util/error.h"
 
 enum {
     WALKS_BEFORE_INDEX = 16, /* indexing a range costs about as much as this many look-ups that touch new pages */

@@ -5,7 +5,13 @@
 #ifndef CDACQ_LOOKUP_FIND_H
 #define CDACQ_LOOKUP_FIND_H
 
-#include "src/lookup/resolver.h"
+#include "cdacq/code_kind.h"
+#include "util/base.h"
+
+struct block_part;
+struct cdacq_method;
+struct method_record;
+struct resolver;
 
 enum resolved {
     RESOLVED_ERROR, /* resolver->error says why */

@@ -1,6 +1,7 @@
 #include "src/lookup/frame_slots.h"
 
 #include "contracts/execution_manager/execution_manager.h"
+#include "src/lookup/opened_target.h"
 
 enum { FUEL_SLOTS = 100 * 1000 }; /* for one frame's GC info */
 

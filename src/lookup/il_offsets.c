@@ -1,6 +1,9 @@
 #include "src/lookup/il_offsets.h"
 
+#include "contracts/execution_manager/execution_manager.h"
 #include "contracts/execution_manager/il_offsets.h"
+#include "src/lookup/opened_target.h"
+#include "src/lookup/resolver.h"
 
 #include <stdio.h>
 

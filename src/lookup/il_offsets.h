@@ -5,7 +5,9 @@
 #ifndef CDACQ_LOOKUP_IL_OFFSETS_H
 #define CDACQ_LOOKUP_IL_OFFSETS_H
 
-#include "src/lookup/resolver.h"
+struct code_block;
+struct method_record;
+struct resolver;
 
 /* Decodes the IL offsets of a record's method. `block` is the record's, or NULL: it is then looked up. */
 void record_read_il_map(struct resolver *resolver, struct method_record *record, const struct code_block *block);

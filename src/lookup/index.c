@@ -2,6 +2,13 @@
 
 #include <inttypes.h>
 
+#include "contracts/execution_manager/code_map.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "src/lookup/epoch.h"
+#include "src/lookup/opened_target.h"
+#include "src/lookup/resolver.h"
+#include "util/error.h"
+
 /* The map of all code as a running process has it now. NULL, and the reader fails, as code_map_build() does. */
 static struct code_map *build_running_map(struct resolver *resolver)
 {

@@ -5,7 +5,12 @@
 #ifndef CDACQ_LOOKUP_INDEX_H
 #define CDACQ_LOOKUP_INDEX_H
 
-#include "src/lookup/resolver.h"
+#include "cdacq/error.h"
+#include "util/base.h"
+
+struct code_map;
+struct index_range;
+struct resolver;
 
 /* The map of all code, built on demand. NULL if that fails: look-ups then walk. */
 const struct code_map *resolver_map(struct resolver *resolver);

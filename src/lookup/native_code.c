@@ -1,5 +1,8 @@
 #include "src/lookup/native_code.h"
 
+#include "src/lookup/opened_target.h"
+#include "target/native/native_modules.h"
+
 struct native_modules *native_code_modules(struct native_code *native, struct cdacq_target *target)
 {
     if (!native->modules && native->error.status >= 0 && target_list_mappings(target->memory, NULL) == CDACQ_OK)

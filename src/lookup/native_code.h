@@ -4,8 +4,11 @@
 #ifndef CDACQ_LOOKUP_NATIVE_CODE_H
 #define CDACQ_LOOKUP_NATIVE_CODE_H
 
-#include "src/lookup/opened_target.h"
-#include "target/native/native_modules.h"
+#include "cdacq/error.h"
+#include "util/base.h"
+
+struct cdacq_target;
+struct native_modules;
 
 struct native_code {
     struct native_modules *modules; /* created when first needed */

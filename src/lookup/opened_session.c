@@ -1,5 +1,7 @@
 #include "src/lookup/opened_session.h"
 
+#include "src/lookup/answer.h"
+
 const struct cdacq_session *session_ask_others(struct cdacq_session *session, struct cdacq_method *answer)
 {
     const struct cdacq_session *answering = session;

@@ -5,12 +5,17 @@
 #ifndef CDACQ_LOOKUP_OPENED_SESSION_H
 #define CDACQ_LOOKUP_OPENED_SESSION_H
 
-#include "src/lookup/answer.h"
+#include "descriptors/runtime.h"
+#include "src/lookup/resolver.h"
+
+struct ending;
+struct stack_async;
+struct thread_data;
 
 /* A session for each target of a group. */
 struct session_group {
     struct cdacq_session *owner;
-    struct cdacq_session *items[TARGET_RUNTIMES_MAX];
+    struct cdacq_session *items[RUNTIME_MAX];
     unsigned pins; /* of the epochs of all of them */
 };
 
@@ -55,7 +60,7 @@ struct cdacq_session {
 /* Another session of the group, from *next on, which counts from 0. NULL: there are no more. */
 static inline struct cdacq_session *session_next_other(const struct cdacq_session *session, unsigned *next)
 {
-    while (session->group && *next < TARGET_RUNTIMES_MAX) {
+    while (session->group && *next < RUNTIME_MAX) {
         struct cdacq_session *other = session->group->items[(*next)++];
         if (other && other != session)
             return other;

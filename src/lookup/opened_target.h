@@ -8,16 +8,22 @@
 #include <stdatomic.h>
 
 #include "cdacq/session.h"
-#include "contracts/execution_manager/code_map.h"
 #include "contracts/contracts.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "descriptors/contract_descriptor.h"
+#include "descriptors/descriptor.h"
+#include "descriptors/layout.h"
 #include "descriptors/runtime.h"
 #include "descriptors/runtime_version.h"
 #include "src/files/debuginfod.h"
 #include "src/files/module_pdbs.h"
 #include "src/files/symbol_server.h"
+#include "target/file_policy.h"
 #include "target/threads.h"
 
-enum { TARGET_RUNTIMES_MAX = RUNTIME_MAX };
+struct code_map;
+struct target;
+struct target_process;
 
 /*
  * With CDACQ_OPEN_ALL_RUNTIMES, and if there are several: a target for each runtime, by its number; NULL: it cannot be
@@ -25,8 +31,8 @@ enum { TARGET_RUNTIMES_MAX = RUNTIME_MAX };
  */
 struct target_group {
     struct cdacq_target *owner;
-    struct cdacq_target *items[TARGET_RUNTIMES_MAX];
-    struct cdacq_error problems[TARGET_RUNTIMES_MAX]; /* why not */
+    struct cdacq_target *items[RUNTIME_MAX];
+    struct cdacq_error problems[RUNTIME_MAX]; /* why not */
 };
 
 struct cdacq_target {

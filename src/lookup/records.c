@@ -2,10 +2,16 @@
 
 #include "contracts/code_info/unwind_info.h"
 #include "contracts/execution_manager/block_function.h"
+#include "contracts/execution_manager/jit_manager.h"
 #include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_desc.h"
+#include "formats/names/names.h"
+#include "src/lookup/opened_target.h"
+#include "src/lookup/resolver.h"
 #include "target/core.h"
+#include "target/native/native_modules.h"
 #include "util/binary_search.h"
+#include "util/error.h"
 
 enum {
     FUNCTIONS_MAX = 4 * 1024 * 1024, /* of all records of a session: a large process has some 100,000 */

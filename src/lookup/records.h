@@ -6,7 +6,10 @@
 #define CDACQ_LOOKUP_RECORDS_H
 
 #include "contracts/type_system/method_name.h"
-#include "src/lookup/resolver.h"
+
+struct cdacq_method;
+struct method_record;
+struct resolver;
 
 /* Forms names of methods. `spelling` NULL: that of answers. */
 struct method_namer resolver_namer(struct resolver *resolver, const struct name_spelling *spelling);

@@ -1,5 +1,9 @@
 #include "src/lookup/resolver.h"
 
+#include "contracts/execution_manager/code_map.h"
+#include "src/lookup/module_source.h"
+#include "src/lookup/opened_target.h"
+
 static const char *interned_key(const char *const *text)
 {
     return *text;

@@ -5,52 +5,21 @@
 #ifndef CDACQ_LOOKUP_RESOLVER_H
 #define CDACQ_LOOKUP_RESOLVER_H
 
-#include "contracts/execution_manager/code_map.h"
+#include "cdacq/session.h"
 #include "contracts/module_cache.h"
 #include "contracts/code_lookup/platform_metadata.h"
-#include "src/files/module_pdb.h"
-#include "src/files/source_link.h"
 #include "src/lookup/epoch.h"
+#include "src/lookup/kept_sources.h"
 #include "src/lookup/native_code.h"
 #include "src/lookup/record_index.h"
 #include "util/arena.h"
 #include "util/hash_table.h"
 
+struct cdacq_target;
+struct code_map;
+struct code_table;
 struct il_point;
-
-/* A document of a PDB, as answers show it. */
-struct source_document {
-    const char *file, *url;
-};
-
-/* A sequence point that is not hidden. Of NativeAOT, a row of DWARF, and then the offset is that of the code. */
-struct source_point {
-    uint32_t il_offset, line, end_line;
-    uint16_t column, end_column;
-    const struct source_document *document;
-};
-
-/* A session's view of a PDB that is usable. */
-struct module_source {
-    const struct module_pdb *pdb;
-    struct source_link link;
-    const struct source_document **documents; /* by rid; NULL until first needed */
-};
-
-static inline struct image_key module_source_key(struct module_source *const *source)
-{
-    return (*source)->pdb->image;
-}
-
-DEFINE_HASH_TABLE(module_sources, struct module_source *, struct image_key, module_source_key, hash_image_key,
-                  equal_image_keys);
-
-struct source_lines {
-    struct module_sources sources; /* PDBs in use */
-    size_t point_total;            /* of the records of an epoch */
-    size_t point_bytes;            /* decoded for them */
-    size_t document_bytes;         /* of the names and URLs of documents */
-};
+struct method_record;
 
 /* One function of a method: its start and that of its funclet or method, both relative to unwind_base. */
 struct method_function {

@@ -6,7 +6,12 @@
 
 #include "contracts/dynamic_il.h"
 #include "contracts/type_system/code_versions.h"
+#include "formats/portable_pdb/sequence_points.h"
+#include "src/files/module_pdbs.h"
+#include "src/lookup/module_source.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/resolver.h"
+#include "target/native/native_modules.h"
 #include "util/binary_search.h"
 #include "util/escape.h"
 

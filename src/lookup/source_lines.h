@@ -5,7 +5,14 @@
 #ifndef CDACQ_LOOKUP_SOURCE_LINES_H
 #define CDACQ_LOOKUP_SOURCE_LINES_H
 
-#include "src/lookup/resolver.h"
+#include "util/base.h"
+
+struct cdacq_method;
+struct method_record;
+struct module;
+struct module_pdb;
+struct resolver;
+struct source_point;
 
 /* The PDB of a module, usable or not. NULL if the module has no image, or when out of memory. */
 const struct module_pdb *resolver_module_pdb(struct resolver *resolver, const struct module *module);

@@ -1,11 +1,14 @@
 /*
  * code_files.c: visits the mapped files of a target, and says in which of them the runtime has code.
  */
+#include "contracts/execution_manager/code_map.h"
 #include "src/api/listing.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/index.h"
+#include "src/lookup/opened_target.h"
 #include "target/mapped_file.h"
 #include "util/binary_search.h"
+#include "util/error.h"
 #include "util/hash_table.h"
 
 struct seen_file {

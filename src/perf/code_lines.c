@@ -1,6 +1,7 @@
 #include "src/perf/code_lines.h"
 
 #include "formats/debug_info.h"
+#include "src/lookup/resolver.h"
 #include "util/binary_search.h"
 
 void code_lines_init(struct code_lines *lines, const struct method_record *record, uint64_t offset, uint64_t size)

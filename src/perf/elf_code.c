@@ -2,8 +2,14 @@
 
 #include <stdio.h>
 
+#include "contracts/execution_manager/code_block.h"
+#include "contracts/execution_manager/code_map.h"
 #include "src/api/listing.h"
+#include "src/lookup/answer.h"
 #include "src/lookup/find.h"
+#include "src/lookup/opened_target.h"
+#include "target/mapped_file.h"
+#include "util/error.h"
 
 DEFINE_VECTOR_FUNCTIONS(code_symbols, struct code_symbol);
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "src/lookup/opened_target.h"
 #include "src/perf/code_lines.h"
 
 enum {

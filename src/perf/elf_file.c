@@ -6,8 +6,10 @@
 #include <elf.h>
 #include <inttypes.h>
 
+#include "contracts/execution_manager/code_map.h"
 #include "formats/elf_writer.h"
 #include "src/api/listing.h"
+#include "src/lookup/opened_target.h"
 #include "src/perf/elf_code.h"
 #include "src/lookup/index.h"
 #include "util/sized.h"

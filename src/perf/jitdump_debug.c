@@ -1,5 +1,8 @@
 #include "src/perf/jitdump_debug.h"
 
+#include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
+#include "src/lookup/resolver.h"
 #include "src/perf/code_lines.h"
 
 enum { DATA_MAX = 16 * 1024 * 1024 /* bytes of a record; more is left out */, UNWINDING_ALIGN = 8 };

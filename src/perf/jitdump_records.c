@@ -1,7 +1,9 @@
 #include "src/perf/jitdump_records.h"
 
+#include "src/lookup/find.h"
 #include "src/lookup/opened_session.h"
 #include "formats/jitdump_writer.h"
+#include "src/lookup/opened_target.h"
 #include "src/perf/jitdump_debug.h"
 
 enum { TRIES = 4 }; /* of reading code that a running process may free */

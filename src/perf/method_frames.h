@@ -5,7 +5,10 @@
 #define CDACQ_PERF_METHOD_FRAMES_H
 
 #include "contracts/unwind/unwinder.h"
-#include "src/lookup/opened_session.h"
+#include "util/base.h"
+
+struct cdacq_session;
+struct code_block;
 
 struct method_frames {
     struct cdacq_session *session;

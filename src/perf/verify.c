@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "formats/perf_name.h"
+#include "src/lookup/answer.h"
+#include "src/lookup/opened_target.h"
 #include "src/perf/verify_verdict.h"
 #include "util/sized.h"
 

@@ -1,6 +1,9 @@
 #include "src/perf/verify_evidence.h"
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "formats/perf_name.h"
+#include "src/lookup/answer.h"
+#include "src/lookup/opened_target.h"
 
 enum { CODE_CHUNK = 4096 };
 

@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
+#include "contracts/execution_manager/code_map.h"
+#include "contracts/execution_manager/jit_manager.h"
 #include "util/binary_search.h"
+#include "util/error.h"
 
 DEFINE_VECTOR_FUNCTIONS(known_methods, struct known_method);
 

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "src/lookup/answer.h"
+
 enum { CANDIDATES_MAX = 64 }; /* methods of one size without a record that are compared with a record */
 
 static const struct {

@@ -7,9 +7,12 @@
 
 #include "cdacq/sample.h"
 #include "contracts/stack_walk/stack_walk.h"
+#include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/stacks/stack.h"
 #include "target/thread_sampler.h"
 #include "util/clock.h"
+#include "util/error.h"
 #include "util/hash_table.h"
 
 enum {

@@ -5,15 +5,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contracts/code_lookup/range_section_map.h"
 #include "contracts/native_aot/aot_thread.h"
 #include "contracts/objects/field.h"
 #include "contracts/objects/string.h"
+#include "contracts/stack_walk/machine.h"
 #include "contracts/stack_walk/stack_walk.h"
+#include "src/lookup/answer.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/stacks/stack.h"
 #include "src/stacks/stack_async.h"
 #include "target/core.h"
+#include "target/mapped_file.h"
 #include "target/proc_locks.h"
+#include "target/proc_net.h"
 #include "target/proc_status.h"
 #include "target/system_call.h"
 #include "target/threads.h"
@@ -245,7 +251,7 @@ struct other_threads {
 static void begin_others(struct cdacq_session *session, struct other_threads **ret)
 {
     struct cdacq_session *other;
-    *ret = session->group ? calloc(TARGET_RUNTIMES_MAX, sizeof **ret) : NULL;
+    *ret = session->group ? calloc(RUNTIME_MAX, sizeof **ret) : NULL;
     for (unsigned next = 0; *ret && (other = session_next_other(session, &next));) {
         struct other_threads *threads = &(*ret)[next - 1];
         resolver_begin(&other->resolver);
@@ -537,7 +543,7 @@ static void end_async(struct cdacq_session *session, struct stack_async *async)
 /* A walk whose frames are visited. */
 struct visited_walk {
     struct cdacq_session *session;
-    struct stack_async *async[TARGET_RUNTIMES_MAX]; /* by the number of the runtime */
+    struct stack_async *async[RUNTIME_MAX]; /* by the number of the runtime */
     int (*visit)(const struct cdacq_frame *frame, void *context);
     void *context;
 };

@@ -2,8 +2,11 @@
 #ifndef CDACQ_STACKS_STACK_H
 #define CDACQ_STACKS_STACK_H
 
-#include "src/lookup/opened_session.h"
-#include "target/threads.h"
+#include "cdacq/stack.h"
+#include "target/registers.h"
+
+struct cdacq_session;
+struct thread_list;
 
 /* Reads the list of the runtime's Threads, as far as possible. */
 enum cdacq_status stack_runtime_threads(struct cdacq_session *session, struct thread_list *ret,

@@ -1,6 +1,7 @@
 #include "src/stacks/stack_async.h"
 
 #include "src/waits/wait_graph.h"
+#include "util/text.h"
 
 DEFINE_VECTOR(task_list, uint64_t);
 

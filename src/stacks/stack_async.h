@@ -7,6 +7,10 @@
 
 #include "src/waits/async_frames.h"
 
+struct cdacq_frame;
+struct cdacq_session;
+struct cdacq_thread;
+
 struct stack_async;
 
 /* NULL if the runtime does not describe what it takes, or when out of memory. */

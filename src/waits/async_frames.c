@@ -3,12 +3,15 @@
 #include <inttypes.h>
 
 #include "contracts/thread.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/continuation.h"
 #include "contracts/threading/task.h"
 #include "formats/metadata_members.h"
 #include "src/lookup/answer.h"
+#include "src/lookup/resolver.h"
 #include "src/lookup/source_lines.h"
 #include "src/lookup/records.h"
+#include "util/error.h"
 
 static struct async_place_key place_key(const struct async_place *place)
 {

@@ -6,8 +6,12 @@
 #ifndef CDACQ_WAITS_ASYNC_FRAMES_H
 #define CDACQ_WAITS_ASYNC_FRAMES_H
 
-#include "contracts/threading/async_method.h"
-#include "src/lookup/answer.h"
+#include "cdacq/session.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+struct resolver;
+struct threading_types;
 
 enum {
     ASYNC_FRAMES_MAX = 16 * 1024,  /* of one chain */

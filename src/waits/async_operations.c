@@ -1,7 +1,12 @@
 #include "src/waits/async_operations.h"
 
+#include "contracts/gc/allocation_context.h"
+#include "contracts/gc/segment.h"
+#include "contracts/gc/walk.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/continuation.h"
 #include "contracts/threading/task.h"
+#include "src/lookup/resolver.h"
 
 void async_operations_init(struct async_operations *operations, struct resolver *resolver, struct gc_problems *problems)
 {

@@ -6,12 +6,14 @@
 #ifndef CDACQ_WAITS_ASYNC_OPERATIONS_H
 #define CDACQ_WAITS_ASYNC_OPERATIONS_H
 
-#include "contracts/gc/allocation_context.h"
-#include "contracts/gc/heap.h"
-#include "contracts/gc/segment.h"
-#include "contracts/gc/walk.h"
 #include "src/waits/async_frames.h"
 #include "src/waits/async_kinds.h"
+#include "util/hash_table.h"
+#include "util/vector.h"
+
+struct gc;
+struct gc_problems;
+struct resolver;
 
 enum {
     ASYNC_OPERATIONS_MAX = 1 << 22, /* also of semaphores, channels, sources of tasks, and failures, each */

@@ -5,6 +5,7 @@
 
 #include "contracts/objects/object.h"
 #include "contracts/objects/string.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/task.h"
 #include "contracts/type_system/type_handle.h"
 #include "src/waits/wait_graph.h"
@@ -99,7 +100,7 @@ static void read_channel(struct async_reasons *reasons, uint64_t channel)
 int64_t async_time_of(const struct resolver *resolver)
 {
     struct timespec now;
-    if (resolver->target->memory->kind != CDACQ_TARGET_PROCESS || clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+    if (resolver->reader.target->kind != CDACQ_TARGET_PROCESS || clock_gettime(CLOCK_MONOTONIC, &now) != 0)
         return 0;
     return (int64_t)now.tv_sec * MS_OF_A_SECOND + now.tv_nsec / 1000000;
 }

@@ -7,6 +7,8 @@
 
 #include "src/waits/async_operations.h"
 
+struct text;
+
 enum async_reason_kind {
     ASYNC_REASON_UNKNOWN,
     ASYNC_REASON_COMPLETED,    /* what it awaited has completed */

@@ -5,6 +5,7 @@
  * is known to end by itself is no edge. All steps are linear in the number of edges.
  */
 #include "src/waits/wait_graph.h"
+#include "util/text.h"
 
 struct edge {
     uint32_t from, to;

@@ -5,6 +5,7 @@
 #include "contracts/threading/managed_lock.h"
 #include "contracts/threading/reader_writer_lock.h"
 #include "src/waits/wait_graph.h"
+#include "util/text.h"
 
 static bool take_managed(struct threading_types *types, uint64_t object, struct cdacq_lock *lock)
 {

@@ -1,10 +1,13 @@
 #include "src/waits/pending_work.h"
 
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/continuation.h"
 #include "contracts/threading/task.h"
 #include "contracts/threading/thread_pool.h"
 #include "contracts/type_system/type_handle.h"
 #include "formats/metadata_members.h"
+#include "src/lookup/resolver.h"
+#include "util/text.h"
 
 enum {
     NO_DUE_TIME = UINT32_MAX, /* of a timer that does not run; also of a period */

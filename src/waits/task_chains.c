@@ -6,6 +6,7 @@
 #include "contracts/threading/async_method.h"
 #include "contracts/threading/continuation.h"
 #include "src/waits/wait_graph.h"
+#include "util/text.h"
 
 DEFINE_VECTOR(pending_tasks, uint64_t);
 DEFINE_VECTOR(described_tasks, struct cdacq_task);

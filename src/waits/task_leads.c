@@ -2,6 +2,7 @@
  * task_leads.c: from a continuation to its task. The continuations of each task are read once and remembered.
  */
 #include "src/waits/wait_graph.h"
+#include "util/text.h"
 
 struct leading {
     struct cdacq_wait_graph *graph;

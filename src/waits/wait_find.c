@@ -10,6 +10,7 @@
 #include "contracts/threading/managed_lock.h"
 #include "src/waits/wait_graph.h"
 #include "target/proc_status.h"
+#include "util/text.h"
 
 #define EVENT_IS_SET UINT32_C(0x80000000) /* of ManualResetEventSlim.m_combinedState */
 
@@ -225,7 +226,7 @@ static bool wait_by_role(struct cdacq_wait_graph *graph, const struct blocked *b
     if (has_role(current, WAIT_ROLE_SLEEP))
         return wait_for_runtime(CDACQ_WAIT_SLEEP, wait);
     if (has_role(current, WAIT_ROLE_PROCESS) && is_waiting) {
-        const struct target *target = graph->resolver->target->memory;
+        const struct target *target = graph->resolver->reader.target;
         bool is_live = target->kind == CDACQ_TARGET_PROCESS && current->process;
         wait->process = is_live ? proc_outer_id(target->pid, current->process) : current->process;
         return wait_for_runtime(CDACQ_WAIT_PROCESS, wait);

@@ -86,7 +86,7 @@ static enum wait_role role_of_call(struct cdacq_wait_graph *graph, const struct 
 {
     struct resolver *resolver = graph->resolver;
     struct reader *reader = &resolver->reader;
-    const struct walk_machine *machine = walk_machine_find(resolver->target->layout.architecture);
+    const struct walk_machine *machine = walk_machine_find(resolver->reader.layout->architecture);
     uint64_t call = graph_innermost_frame(graph, graph_last_thread(graph)->address);
     struct frame_caller caller;
     struct method_desc method;
@@ -305,7 +305,7 @@ static void take_word(struct cdacq_wait_graph *graph, uint64_t word, enum wait_r
 static void scan(struct cdacq_wait_graph *graph, const struct cdacq_frame *frame, enum wait_role role,
                  struct wait_candidate *ret)
 {
-    const struct walk_machine *machine = walk_machine_find(graph->resolver->target->layout.architecture);
+    const struct walk_machine *machine = walk_machine_find(graph->resolver->reader.layout->architecture);
     unsigned width = graph->resolver->reader.pointer_size;
     uint64_t word, end = frame->cfa > frame->sp ? frame->cfa : frame->sp;
     if (!machine)

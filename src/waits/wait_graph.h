@@ -13,8 +13,12 @@
 #include "contracts/threading/reader_writer_lock.h"
 #include "contracts/threading/task.h"
 #include "contracts/threading/wait_role.h"
+#include "src/lookup/resolver.h"
 #include "src/waits/async_frames.h"
-#include "src/lookup/answer.h"
+#include "util/arena.h"
+#include "util/error.h"
+
+struct text;
 
 enum {
     NO_THREAD = -1,
@@ -178,7 +182,7 @@ struct cdacq_wait_graph {
 static inline void graph_count_look_up(struct cdacq_wait_graph *graph)
 {
     enum { UNITS_OF_A_LOOK_UP = 12 };
-    work_add_steps(&graph->resolver->target->memory->work, UNITS_OF_A_LOOK_UP);
+    work_add_steps(&graph->resolver->reader.target->work, UNITS_OF_A_LOOK_UP);
 }
 
 /* The thread whose frames are being added. There is one. */

@@ -5,6 +5,7 @@
  */
 #include "contracts/type_system/method_desc.h"
 #include "src/waits/wait_graph.h"
+#include "util/text.h"
 
 enum { INITIALIZER_WORDS_MAX = 1 << 20 }; /* words of the frames of all threads */
 

@@ -5,6 +5,8 @@
 #include "contracts/objects/object.h"
 #include "contracts/threading/async_method.h"
 #include "contracts/type_system/type_handle.h"
+#include "formats/names/names.h"
+#include "src/lookup/opened_target.h"
 #include "src/lookup/records.h"
 #include "src/waits/wait_graph.h"
 

@@ -5,6 +5,7 @@
 #include "contracts/threading/thread_pool.h"
 #include "src/waits/wait_graph.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 static void take_once(struct graph_pool *pool, uint64_t *known, uint64_t object)
 {

@@ -9,6 +9,7 @@
 #include "contracts/thread.h"
 #include "src/lookup/opened_session.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 static int find_thread(const struct object_indices *threads, uint64_t key)
 {
@@ -34,7 +35,7 @@ enum cdacq_status cdacq_wait_graph_create(struct cdacq_session *session, struct 
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, or nowhere to put the graph");
     if (session->resolver.modules.aot)
         return error_set(err, CDACQ_ERR_CONTRACT, 0, "locks and waits of NativeAOT programs are not read");
-    if ((session->resolver.target->layout.usable & needed) != needed)
+    if ((session->resolver.reader.layout->usable & needed) != needed)
         return error_set(err, CDACQ_ERR_CONTRACT, 0,
                          "the runtime publishes no Thread, Object or RuntimeTypeSystem contract that this build reads");
     struct cdacq_wait_graph *graph = calloc(1, sizeof *graph);

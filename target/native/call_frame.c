@@ -1,5 +1,8 @@
 #include "target/native/call_frame.h"
 
+#include "formats/cfi.h"
+#include "formats/elf.h"
+#include "target/image.h"
 #include "target/native/expression.h"
 #include "util/binary_search.h"
 

@@ -5,9 +5,10 @@
 #ifndef CDACQ_TARGET_NATIVE_CALL_FRAME_H
 #define CDACQ_TARGET_NATIVE_CALL_FRAME_H
 
-#include "formats/cfi.h"
-#include "target/image.h"
 #include "target/registers.h"
+
+struct cfi_row;
+struct image;
 
 enum call_frame_result { CALL_FRAME_FOUND, CALL_FRAME_NONE, CALL_FRAME_FAILED /* so has the reader */ };
 

@@ -4,7 +4,11 @@
 
 #include "formats/compression/unpacker.h"
 #include "formats/dwarf_cursor.h"
+#include "formats/elf.h"
+#include "target/file_candidate.h"
 #include "target/file_search.h"
+#include "target/image.h"
+#include "target/mapped_file.h"
 #include "target/mapped_path.h"
 #include "util/crc32.h"
 #include "util/text.h"

@@ -8,7 +8,12 @@
 #ifndef CDACQ_TARGET_NATIVE_DEBUG_FILE_H
 #define CDACQ_TARGET_NATIVE_DEBUG_FILE_H
 
-#include "target/image.h"
+#include "util/base.h"
+
+struct elf_file;
+struct file_candidate;
+struct image;
+struct work;
 
 enum {
     DEBUG_DATA_MAX = 64 * 1024 * 1024,      /* bytes of .gnu_debugdata, decompressed; usual are 1 or 2 MB */

@@ -1,5 +1,8 @@
 #include "target/native/debug_sections.h"
 
+#include "target/file_candidate.h"
+#include "target/image.h"
+#include "target/mapped_file.h"
 #include "target/native/debug_file.h"
 #include "util/binary_search.h"
 #include "util/inflate.h"

@@ -8,8 +8,11 @@
 
 #include "formats/cfi.h"
 #include "formats/dwarf_line.h"
-#include "target/image.h"
+#include "formats/elf.h"
+#include "target/file_candidate.h"
 #include "util/vector.h"
+
+struct image;
 
 enum {
     DEBUG_SECTION_MAX = 256 * 1024 * 1024, /* bytes of one, decompressed */

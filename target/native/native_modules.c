@@ -1,5 +1,7 @@
 #include "target/native/native_modules.h"
 
+#include "target/file_candidate.h"
+#include "target/mapped_file.h"
 #include "target/native/call_frame.h"
 #include "target/native/debug_file.h"
 #include "target/native/debug_sections.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cdacq.h"
+#include "contracts/execution_manager/code_map.h"
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"
 #include "util/binary_search.h"

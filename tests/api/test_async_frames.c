@@ -4,10 +4,13 @@
  * layouts that lack something.
  */
 #include "contracts/objects/thread_static.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/continuation.h"
+#include "src/lookup/opened_target.h"
 #include "src/waits/wait_graph.h"
 #include "tests/support/check_main.h"
 #include "tests/support/lock_heap.h"
+#include "util/text.h"
 
 enum { CODE = 0x5000, DISPATCHED_MAX = 1000 };
 

@@ -2,6 +2,8 @@
  * test_async_operations.c: chains of pending async operations, in a small heap as .NET 11.0.0 lays it out
  * (tests/support/lock_heap.h): each operation is in one chain, whatever awaits it; rings; tasks that have completed.
  */
+#include "contracts/gc/problems.h"
+#include "src/lookup/opened_target.h"
 #include "src/waits/async_reasons.h"
 #include "tests/support/check_main.h"
 #include "tests/support/lock_heap.h"

@@ -3,6 +3,7 @@
  * ones.
  */
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/exception_heap.h"
 #include "tests/support/mock_support.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"

@@ -1,7 +1,9 @@
 /* test_frame_slots.c: the values of slots of a frame; tests/dotnet/roots.py has real ones. */
 #include "src/lookup/frame_slots.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/lock_heap.h"
+#include "util/text.h"
 
 enum { WHERE = LOCK_HEAP_BASE + LOCK_HEAP_SIZE - 64, OBJECT = 0x1234 };
 

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/metadata_writer.h"
 #include "tests/support/mock_support.h"

@@ -9,9 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/execution_manager/code_map.h"
 #include "formats/byte_writer.h"
+#include "src/lookup/answer.h"
 #include "src/lookup/opened_session.h"
 #include "src/lookup/index.h"
+#include "src/lookup/opened_target.h"
 #include "target/mapped_files.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"

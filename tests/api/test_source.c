@@ -8,6 +8,7 @@
 
 #include "formats/pe_debug.h"
 #include "formats/portable_pdb/portable_pdb.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
 #include "tests/support/il_versions.h"

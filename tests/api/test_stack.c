@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "contracts/stack_walk/stack_walk.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"
 

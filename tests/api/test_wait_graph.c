@@ -7,8 +7,10 @@
 #include "contracts/threading/managed_lock.h"
 #include "contracts/threading/managed_wait.h"
 #include "contracts/threading/thread_pool.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/lock_heap.h"
+#include "util/text.h"
 
 static struct lock_heap heap;
 static struct cdacq_wait_graph *graph;

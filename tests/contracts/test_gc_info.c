@@ -4,6 +4,8 @@
  */
 #include <stdio.h>
 
+#include "descriptors/descriptor.h"
+#include "descriptors/json.h"
 #include "tests/support/check_main.h"
 #include "contracts/code_info/gc_header.h"
 #include "contracts/code_info/gc_info.h"

@@ -1,7 +1,9 @@
 /* test_gc_slots.c: the slots of GC info that is written here, bit by bit; tests/dotnet/locks.py rests on real ones. */
 #include "contracts/code_info/gc_slots.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/lock_heap.h"
+#include "util/text.h"
 
 enum { WHERE = LOCK_HEAP_BASE + LOCK_HEAP_SIZE - 1024 };
 

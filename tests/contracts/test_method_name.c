@@ -6,6 +6,7 @@
 
 #include "contracts/type_system/code_versions.h"
 #include "contracts/type_system/method_name.h"
+#include "formats/names/names.h"
 #include "tests/support/check_main.h"
 #include "tests/support/il_versions.h"
 #include "tests/support/metadata_writer.h"

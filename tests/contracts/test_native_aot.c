@@ -6,6 +6,7 @@
 #include "contracts/native_aot/aot_name.h"
 #include "contracts/native_aot/aot_thread.h"
 #include "contracts/objects/native_exception.h"
+#include "target/image.h"
 #include "tests/support/aot_program.h"
 #include "tests/support/check_main.h"
 

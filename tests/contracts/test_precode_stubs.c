@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "contracts/execution_manager/execution_manager.h"
 #include "contracts/code_lookup/precode_stubs.h"

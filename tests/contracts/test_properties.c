@@ -3,6 +3,8 @@
  * anywhere in the address space, of every width, byte order, version, architecture and way to write the same thing.
  * test_execution_manager.c looks closely at a few rich targets instead.
  */
+#include "contracts/execution_manager/code_block.h"
+#include "src/lookup/opened_target.h"
 #include "util/binary_search.h"
 #include "tests/support/check_main.h"
 #include "contracts/code_lookup/nibble_map.h"

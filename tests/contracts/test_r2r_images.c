@@ -7,6 +7,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "contracts/code_lookup/range_section_map.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "contracts/ready_to_run/r2r_image.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "contracts/code_info/gc_info.h"
 #include "contracts/code_lookup/platform_metadata.h"

@@ -1,4 +1,5 @@
 /* The range section map: every index, tags, deleted sections, and maps that no runtime would write. */
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "contracts/code_lookup/range_section_map.h"
 #include "tests/support/mock_support.h"

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "descriptors/json.h"
+#include "descriptors/runtime.h"
 #include "descriptors/runtime_info.h"
 #include "descriptors/runtime_version.h"
 #include "tests/support/check_main.h"

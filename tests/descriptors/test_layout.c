@@ -1,7 +1,9 @@
+#include "descriptors/descriptor.h"
 #include "descriptors/fields.h"
 
 #include <stdio.h>
 
+#include "descriptors/json.h"
 #include "target/memory.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"

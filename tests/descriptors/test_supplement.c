@@ -1,10 +1,14 @@
+#include "descriptors/descriptor.h"
+#include "descriptors/json.h"
 #include "descriptors/supplement.h"
 
 #include <stdio.h>
 
 #include "descriptors/embedded.h"
 #include "descriptors/runtime_version.h"
+#include "target/image.h"
 #include "target/memory.h"
+#include "target/target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 #include "tests/support/fixture_file.h"

@@ -11,6 +11,8 @@
 #include "util/base.h"
 #include "formats/core_writer.h"
 #include "target/core.h"
+#include "target/file_policy.h"
+#include "target/target_process.h"
 #include "target/threads.h"
 
 enum { ARCH_COUNT = 4, PAGE = CORE_WRITER_PAGE };

@@ -5,10 +5,14 @@
  */
 #include <stdlib.h>
 
+#include "contracts/gc/problems.h"
+#include "contracts/threading/async_method.h"
 #include "contracts/threading/continuation.h"
+#include "src/lookup/opened_target.h"
 #include "src/waits/async_reasons.h"
 #include "src/waits/pending_work.h"
 #include "tests/support/lock_heap.h"
+#include "util/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,6 +8,7 @@
 #include "src/files/file_match.h"
 #include "target/core.h"
 #include "target/image.h"
+#include "target/target_process.h"
 #include "target/threads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

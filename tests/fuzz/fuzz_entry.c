@@ -7,6 +7,7 @@
 
 #include "mocktarget/mocktarget.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,6 +2,8 @@
  * fuzz_json.c: any bytes as the JSON of a data descriptor: parsed, walked, merged as a runtime's and as a supplement,
  * and bound. What one document says twice must be there as often, and what was accepted must be found again.
  */
+#include "descriptors/descriptor.h"
+#include "descriptors/json.h"
 #include "descriptors/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,9 @@
  */
 #include <stdlib.h>
 
+#include "src/lookup/opened_target.h"
 #include "tests/support/lock_heap.h"
+#include "util/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,11 @@
  * its symbols are looked up, in memory and in files, compressed and separate ones included. No file of the machine is
  * looked at. The first byte chooses the machine; the second chooses what the file of the image holds.
  */
+#include <elf.h>
 #include <stdio.h>
 
+#include "target/file_candidate.h"
+#include "target/mapped_file.h"
 #include "target/memory.h"
 #include "target/native/debug_file.h"
 #include "target/native/expression.h"

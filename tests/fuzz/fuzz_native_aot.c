@@ -6,6 +6,7 @@
 
 #include "contracts/native_aot/aot_name.h"
 #include "contracts/native_aot/aot_thread.h"
+#include "target/image.h"
 #include "tests/support/aot_program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "src/lookup/opened_target.h"
 #include "util/file.h"
 #include "util/text.h"
 

@@ -16,6 +16,7 @@
 #include "src/cli/base/arguments.h"
 #include "src/cli/base/commands.h"
 #include "src/cli/base/console.h"
+#include "src/lookup/opened_target.h"
 #include "tests/fuzz/mutant_bases.h"
 #include "tests/support/check_main.h"
 #include "util/file.h"

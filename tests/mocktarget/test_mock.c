@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 #include "tests/support/mock_support.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "descriptors/descriptor.h"
+#include "descriptors/json.h"
 #include "tests/support/check_main.h"
 #include "tests/support/fixture_file.h"
 #include "tests/support/mock_support.h"

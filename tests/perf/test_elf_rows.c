@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "cdacq.h"
+#include "contracts/execution_manager/execution_manager.h"
+#include "formats/cfi.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "contracts/stack_walk/machine.h"
 #include "contracts/stack_walk/unwind_entry.h"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "src/lookup/opened_target.h"
 #include "util/vector.h"
 #include "tests/support/check_main.h"
 #include "tests/support/mock_support.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "descriptors/json.h"
+#include "target/image.h"
 #include "target/memory.h"
 
 static const char descriptor_text[] =

@@ -7,7 +7,10 @@
 #define CDACQ_TESTS_SUPPORT_AOT_PROGRAM_H
 
 #include "contracts/native_aot/aot_image.h"
+#include "descriptors/descriptor.h"
+#include "descriptors/fields.h"
 #include "mocktarget/mocktarget.h"
+#include "target/image.h"
 
 enum {
     AOT_BASE = 0x100000,

@@ -4,8 +4,10 @@
 
 #include "descriptors/descriptor.h"
 #include "descriptors/embedded.h"
+#include "descriptors/json.h"
 #include "mocktarget/mocktarget.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 
 void layout_of_net8_x64(struct layout *ret)
 {

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "formats/names/signature.h"
+#include "src/lookup/opened_target.h"
 #include "target/memory.h"
 #include "tests/support/layout_support.h"
 #include "tests/support/metadata_writer.h"
 #include "tests/support/no_files.h"
+#include "util/text.h"
 
 enum { CACHE_LINE = 64, THREAD_STATIC = 1 << 24 };
 

@@ -7,6 +7,7 @@
 
 #include "cdacq/lock.h"
 #include "src/lookup/opened_session.h"
+#include "src/lookup/opened_target.h"
 #include "src/waits/wait_graph.h"
 
 enum {

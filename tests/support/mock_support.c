@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "cdacq.h"
+#include "src/lookup/opened_target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/metadata_writer.h"
 

@@ -7,6 +7,7 @@
 
 #include "formats/pe.h"
 #include "target/memory.h"
+#include "target/reader.h"
 #include "tests/support/fixture_file.h"
 
 enum { IMAGE = 0x1000000, STACK = 0x40000000, STACK_SIZE = 0x80000, TOP = STACK + STACK_SIZE - 0x1000 };

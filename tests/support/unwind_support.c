@@ -1,5 +1,7 @@
 #include "tests/support/unwind_support.h"
 
+#include "src/lookup/opened_target.h"
+
 void unwind_fixture_setup(struct unwind_fixture *f, int architecture, uint64_t seed)
 {
     static const enum mock_unwind unwinds[ARCHITECTURE_COUNT] = {

@@ -1,4 +1,6 @@
 /* test_call_frame.c: the row at an address by a forged .eh_frame: what its program costs is paid with fuel. */
+#include "formats/cfi.h"
+#include "target/image.h"
 #include "target/native/call_frame.h"
 
 #include "target/memory.h"

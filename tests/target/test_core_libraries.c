@@ -6,6 +6,8 @@
 
 #include <link.h>
 
+#include "target/file_policy.h"
+#include "target/target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
 

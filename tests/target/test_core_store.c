@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "target/core_file.h"
+#include "target/file_policy.h"
+#include "target/target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/compressor.h"
 #include "tests/support/elf_support.h"

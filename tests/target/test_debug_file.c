@@ -2,6 +2,11 @@
  * test_debug_file.c: the compressed symbols (.gnu_debugdata) of an ELF file: whole, cut at every length, damaged; and
  * the places of separate debug files, each with a file that is found once those in the places before it are gone.
  */
+#include "formats/elf.h"
+#include "target/file_candidate.h"
+#include "target/file_policy.h"
+#include "target/image.h"
+#include "target/mapped_file.h"
 #include "target/native/debug_file.h"
 
 #include <elf.h>
@@ -13,8 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "target/target.h"
 #include "tests/support/check_main.h"
 #include "tests/support/elf_support.h"
+#include "util/file_root.h"
 
 /* "symbols ", 100 times, by xz --check=crc32. */
 static const uint8_t packed[] = {

@@ -1,3 +1,4 @@
+#include "target/file_candidate.h"
 #include "target/image.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 #include "target/live.h"
+#include "target/target_process.h"
 #include "target/threads.h"
 
 #include <ctype.h>

@@ -18,7 +18,9 @@
 #include "target/proc_locks.h"
 #include "target/proc_net.h"
 #include "target/memory.h"
+#include "target/registers.h"
 #include "target/system_call.h"
+#include "target/threads.h"
 #include "tests/support/check_main.h"
 
 /* "127.0.0.1:80", as the C library writes it. */
