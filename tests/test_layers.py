@@ -5,7 +5,8 @@ The rules for files and folders (docs/architecture.md):
  - no files call each other in a cycle;
  - no two folders include each other;
  - a function is defined in the folder of the header that declares it;
- - a file that a target names is opened by util/file_root alone.
+ - a file that a target names is opened by util/file_root alone;
+ - no file sees more than HEADERS_MAX headers of the project, with those that its headers include.
 A header and its own .c are one file here. Each cycle is one line, with the names that tie it.
 """
 import collections
@@ -21,6 +22,7 @@ LAYERS = ["include", "util", "formats", "target", "descriptors", "contracts", "s
 # contracts.c, the table of versions, uses all of them.
 CLI_FOLDERS = ["base", "report", "commands"]  # of src/cli, each of which may use those before it; main.c uses all
 MOCK_MAY_INCLUDE = {"formats/core_writer.h", "descriptors/layout.def"}
+HEADERS_MAX = 85  # a header declares `struct x;` where it needs no more of it than a pointer
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 # At column 0 a type and name(parameters), then a line with nothing but a brace.
 DEFINITION = re.compile(r"^(?!static\b|typedef\b|struct\s+\w+\s*\{)[A-Za-z_][^;={}()#]*?\b(\w+)\([^;{}]*?\)\s*\n\{", re.M)
@@ -147,6 +149,25 @@ def include_edges(files):
     return edges
 
 
+def headers_seen(files, path):
+    """The headers that a file includes, and those that they include."""
+    seen, todo = set(), [path]
+    while todo:
+        for _, included in INCLUDE.findall(files[todo.pop()]):
+            other = resolve(path, included, files)
+            if other and other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return [header for header in seen if header.endswith(".h")]
+
+
+def header_problems(files):
+    for path in sorted(files):
+        count = len(headers_seen(files, path)) if path.endswith(".c") and not path.startswith("tests/") else 0
+        if count > HEADERS_MAX:
+            yield f"{path} sees {count} headers, more than {HEADERS_MAX}"
+
+
 def call_edges(files):
     """{unit: {unit whose functions it uses: {their names}}}. A name that several files define ties none of them."""
     code = {path: COMMENT_OR_STRING.sub('""', text) for path, text in files.items()}
@@ -234,6 +255,7 @@ def strangers(files):
 def problems(files):
     found = [line for path, text in sorted(files.items()) for line in include_problems(path, text)]
     found += [line for path, text in sorted(files.items()) for line in open_problems(path, text)]
+    found += header_problems(files)
     found += cycles(include_edges(files), "files that include each other")
     found += cycles(call_edges(files), "files that call each other")
     found += mutual_folders(files)
@@ -301,6 +323,12 @@ assert len(third) == 1 and "util/c -> util/a (a_one)" in third[0] and "util/b ->
 folders = problems({"contracts/a/x.h": '#include "contracts/b/y.h"\n', "contracts/b/y.h": "", "contracts/a/z.h": "",
                     "contracts/b/y.c": '#include "contracts/a/z.h"\n'})
 assert len(folders) == 1 and folders[0].startswith("folders that know each other: contracts/a -> contracts/b"), folders
+
+chain = {f"util/h{i}.h": f'#include "util/h{i + 1}.h"\n' for i in range(HEADERS_MAX - 1)}
+chain[f"util/h{HEADERS_MAX - 1}.h"] = ""
+assert problems({**chain, "util/x.c": '#include "util/h0.h"\n'}) == []
+assert problems({**chain, "util/h.h": "", "util/x.c": '#include "util/h.h"\n#include "util/h0.h"\n'}) == [
+    f"util/x.c sees {HEADERS_MAX + 1} headers, more than {HEADERS_MAX}"]
 
 assert problems({**TREE, "formats/b.c": "\nint b_two(void)\n{\n    return 1;\n}\n"}) == [
     "formats/b.c: b_two() is declared in util"]
