@@ -86,6 +86,17 @@ static bool read_prstatus(struct destination *to, const struct elf_note_bytes *v
     return !kept || core_threads_append(&process->threads, thread);
 }
 
+/* The floating-point registers of the thread whose NT_PRSTATUS was the last one. */
+static void read_prfpreg(struct destination *to, const struct elf_note_bytes *view)
+{
+    struct core_process *process = to->process;
+    if (!process->threads.count || process->lost_thread)
+        return;
+    struct thread_notes *thread = &process->threads.items[process->threads.count - 1];
+    thread->floats = view->desc;
+    thread->floats_size = view->note.desc_size;
+}
+
 /* The signal of the thread whose NT_PRSTATUS was the last one. */
 static void read_siginfo(struct destination *to, const struct elf_note_bytes *view)
 {
@@ -128,6 +139,9 @@ static enum cdacq_status read_core_note(struct destination *to, const struct elf
     case NT_PRSTATUS:
         if (!read_prstatus(to, view))
             return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the core's threads");
+        break;
+    case NT_PRFPREG:
+        read_prfpreg(to, view);
         break;
     case NT_SIGINFO:
         read_siginfo(to, view);
@@ -319,6 +333,8 @@ enum cdacq_status core_process_list_threads(const struct core_process *process, 
             memcpy(added->name, process->info.name, sizeof added->name);
         registers_from_kernel(machine, thread->status.registers, thread->status.registers_size, elf.big,
                               &added->registers);
+        if (added->registers.known && thread->floats)
+            registers_add_xmm(machine, thread->floats, thread->floats_size, &added->registers);
         added->mode = registers_mode(machine, thread->status.registers, thread->status.registers_size);
         added->call = registers_call(machine, thread->status.registers, thread->status.registers_size);
         /* `cdacq snapshot` writes 0 for those that it could not read. No thread has a stack at 0. */

@@ -15,6 +15,8 @@ struct thread_notes {
     struct core_prstatus status;
     struct core_siginfo signal;     /* its `signal` is 0 where there is no NT_SIGINFO */
     char name[THREAD_NAME_MAX + 1]; /* of a snapshot; "": not known */
+    const uint8_t *floats;          /* NT_PRFPREG, within the note; NULL: there is none */
+    size_t floats_size;
 };
 
 DEFINE_VECTOR(core_threads, struct thread_notes);

@@ -84,6 +84,16 @@ bool registers_from_kernel(const struct register_machine *machine, const uint8_t
     return complete;
 }
 
+void registers_add_xmm(const struct register_machine *machine, const uint8_t *bytes, size_t size,
+                       struct registers *registers)
+{
+    enum { XMM_AT = 160, XMM_SIZE = 16 }; /* struct fxregs_state */
+    if (machine->elf_machine != EM_X86_64 || size < XMM_AT + REGISTER_XMM_COUNT * XMM_SIZE)
+        return;
+    for (unsigned i = 0; i < REGISTER_XMM_COUNT; i++)
+        register_set(registers, REGISTER_XMM0 + i, load_u64(bytes + XMM_AT + (size_t)i * XMM_SIZE, false));
+}
+
 size_t registers_to_kernel(const struct register_machine *machine, const struct registers *registers, bool big_endian,
                            uint8_t ret[REGISTERS_KERNEL_SIZE])
 {

@@ -12,7 +12,13 @@
 #include "cdacq/stack.h"
 #include "target/reader.h"
 
-enum { REGISTER_MAX = 64, REGISTER_NONE = 255 };
+enum {
+    REGISTER_MAX = 64,
+    REGISTER_NONE = 255,
+    REGISTER_XMM0 = 17, /* of x86-64; the others follow */
+    REGISTER_XMM_COUNT = 16,
+    FXSAVE_SIZE = 512, /* bytes */
+};
 
 /* Registers by their DWARF numbers. What is not known has its bit in `known` clear and the value 0. */
 struct registers {
@@ -69,6 +75,13 @@ const struct register_machine *register_machine_find(unsigned elf_machine);
  */
 bool registers_from_kernel(const struct register_machine *machine, const uint8_t *bytes, size_t size, bool big_endian,
                            struct registers *ret);
+
+/*
+ * Adds the low halves of xmm0 to xmm15, as the kernel writes them in NT_PRFPREG of x86-64: an FXSAVE area. Does nothing
+ * if `size` cuts them off, and on other machines. No function preserves them: only an innermost frame has them.
+ */
+void registers_add_xmm(const struct register_machine *machine, const uint8_t *bytes, size_t size,
+                       struct registers *registers);
 
 enum { REGISTERS_KERNEL_SIZE = 64 * 8 }; /* bytes; no machine has more */
 

@@ -210,6 +210,16 @@ enum cdacq_status thread_list_stopped(const struct target *target, pid_t tid, ui
                      tid, failure ? strerror(failure) : "the kernel has only some of them");
 }
 
+/* Adds the floating-point registers, if they can be read: few answers need them. */
+static void add_xmm(const struct target *target, pid_t tid, struct registers *registers)
+{
+    uint8_t bytes[FXSAVE_SIZE];
+    struct iovec whole = {bytes, sizeof bytes};
+    if (target->elf_machine == EM_X86_64 && registers->known &&
+        ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRFPREG, &whole) == 0)
+        registers_add_xmm(register_machine_find(EM_X86_64), bytes, whole.iov_len, registers);
+}
+
 /* Reads the registers of all threads that are held. */
 static enum cdacq_status list_threads(struct thread_holder *holder, struct cdacq_error *err)
 {
@@ -217,8 +227,12 @@ static enum cdacq_status list_threads(struct thread_holder *holder, struct cdacq
     if (!threads_reserve(holder->list, holder->list->count + holder->held.count))
         return error_set(err, CDACQ_ERR_NOMEM, 0, "out of memory for the threads");
     for (size_t i = 0; i < holder->held.count; i++) {
-        enum cdacq_status one = thread_list_stopped(holder->target, holder->held.items[i].tid, &holder->pac_mask,
-                                                    holder->list, status < 0 ? NULL : err);
+        pid_t tid = holder->held.items[i].tid;
+        size_t before = holder->list->count;
+        enum cdacq_status one =
+            thread_list_stopped(holder->target, tid, &holder->pac_mask, holder->list, status < 0 ? NULL : err);
+        if (holder->list->count > before)
+            add_xmm(holder->target, tid, &holder->list->items[before].registers);
         status = status < 0 ? status : one; /* the first failure */
     }
     return status;

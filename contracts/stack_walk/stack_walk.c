@@ -204,6 +204,7 @@ static void end(struct stack_walk *walk)
 static void go_to(struct stack_walk *walk, const struct registers *caller, enum cdacq_frame_source by, bool is_call)
 {
     walk->registers = *caller;
+    registers_keep(&walk->registers, (UINT64_C(2) << walk->machine->pc) - 1); /* no floating-point registers */
     walk->registers.values[walk->machine->pc] = walk_machine_code_address(walk->machine, raw(walk), pc_of(walk));
     walk->is_call = is_call;
     walk->guessed = by == CDACQ_FRAME_BY_GUESS || (walk->guessed && by != CDACQ_FRAME_BY_FRAME);

@@ -62,12 +62,16 @@ static void find_type(const struct signature_scope *scope, struct signature s, s
         ret->element = 0;
 }
 
-/* Whether the value of such a type fits one register. */
-static bool fits_register(struct reader *reader, const struct value_type *type)
+/* Whether a register of that kind has all of a value of such a type. */
+static bool fits_register(struct reader *reader, const struct value_type *type, enum variable_place_kind kind)
 {
+    bool is_real = type->element == ELEMENT_R4 || type->element == ELEMENT_R8;
+    if (kind == PLACE_XMM)
+        return !type->is_by_ref && (is_real || (type->element == ELEMENT_VALUETYPE &&
+                                                struct_size(reader, type->type) <= reader->pointer_size));
     if (type->is_by_ref)
         return true;
-    if (type->element == ELEMENT_R4 || type->element == ELEMENT_R8)
+    if (is_real)
         return false; /* what an integer register has of it is not known */
     return type->element != ELEMENT_VALUETYPE || struct_size(reader, type->type) <= reader->pointer_size;
 }
@@ -121,7 +125,8 @@ void frame_variable_read(const struct variable_frame *frame, const struct frame_
     reader_recover(reader, FAILURE_BUT_FUEL);
     if (reader_failed(reader))
         return;
-    if (place.kind == PLACE_UNREAD || (place.kind == PLACE_REGISTER && !fits_register(reader, &found)))
+    bool in_register = place.kind == PLACE_REGISTER || place.kind == PLACE_XMM;
+    if (place.kind == PLACE_UNREAD || (in_register && !fits_register(reader, &found, place.kind)))
         ret->kind = FRAME_VALUE_UNREAD;
     else
         read_placed(cache, &found, &place, ret);

@@ -69,13 +69,15 @@ static void take_place(const struct variable_frame *frame, bool is_funclet, cons
     struct reader *reader = frame->cache->reader;
     const struct debug_registers *machine = registers_of(reader->layout->architecture);
     uint64_t word = 0;
-    bool found = false;
+    bool found = false, is_integer;
     if (!machine)
         return;
     switch (variable->place) {
     case DEBUG_INFO_REG:
+    case DEBUG_INFO_REG_FP:
+        is_integer = variable->registers[0] < machine->count;
         found = read_register(frame, machine, variable->registers[0], &ret->bits);
-        ret->kind = found ? PLACE_REGISTER : variable->registers[0] >= machine->count ? PLACE_UNREAD : PLACE_NONE;
+        ret->kind = found ? (is_integer ? PLACE_REGISTER : PLACE_XMM) : is_integer ? PLACE_NONE : PLACE_UNREAD;
         break;
     case DEBUG_INFO_REG_BYREF:
         found = read_register(frame, machine, variable->registers[0], &ret->address);

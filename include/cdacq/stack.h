@@ -11,9 +11,10 @@ CDACQ_BEGIN_DECLS
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 /*
- * The integer registers of a thread or a frame. The index is the DWARF number of the register in the processor
+ * The registers of a thread or a frame. The index is the DWARF number of the register in the processor
  * supplement of the ELF ABI. On x86-64, 6 is rbp, 7 is rsp, and 16 is the program counter. On AArch64, 29 is x29, 30 is
- * the link register, 31 is sp, and 32, which is not a DWARF number, is the program counter.
+ * the link register, 31 is sp, and 32, which is not a DWARF number, is the program counter. On x86-64, 17 to 32 are the
+ * low halves of xmm0 to xmm15, of a thread and its innermost frame.
  */
 struct cdacq_registers {
     size_t size;         /* sizeof(struct cdacq_registers) of the caller */

@@ -123,6 +123,27 @@ START_TEST(x86_64_is_the_kernels_struct)
 END_TEST
 #endif
 
+/* Those of another machine, and what is cut off, are not taken. */
+START_TEST(xmm_registers)
+{
+    const struct register_machine *machine = register_machine_find(EM_X86_64);
+    uint8_t bytes[FXSAVE_SIZE];
+    struct registers registers = {0};
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i / 16);
+    registers_add_xmm(register_machine_find(EM_AARCH64), bytes, sizeof bytes, &registers);
+    registers_add_xmm(machine, bytes, 160 + 16 * 16 - 1, &registers);
+    registers_add_xmm(machine, bytes, 0, &registers);
+    ck_assert_uint_eq(registers.known, 0);
+    registers_add_xmm(machine, bytes, 160 + 16 * 16, &registers);
+    ck_assert_uint_eq(registers.known, UINT64_C(0xffff) << REGISTER_XMM0);
+    for (unsigned i = 0; i < REGISTER_XMM_COUNT; i++)
+        ck_assert_uint_eq(registers.values[REGISTER_XMM0 + i], (10 + i) * UINT64_C(0x0101010101010101));
+    registers_keep(&registers, (UINT64_C(2) << machine->pc) - 1);
+    ck_assert_uint_eq(registers.known, 0);
+}
+END_TEST
+
 START_TEST(others_name_their_registers)
 {
     static const struct {
@@ -148,6 +169,7 @@ static Suite *suite(void)
     TCase *tc = tcase_create("registers");
     tcase_add_test(tc, rows_are_complete);
     tcase_add_test(tc, kernel_order_has_each_register_once);
+    tcase_add_test(tc, xmm_registers);
     tcase_add_test(tc, others_name_their_registers);
 #ifdef __x86_64__
     tcase_add_test(tc, x86_64_is_the_kernels_struct);

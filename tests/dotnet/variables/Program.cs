@@ -444,6 +444,22 @@ static class Scenarios
         return sum;
     }
 
+    /// <summary>Computes for ever: optimized code keeps what the loop uses in registers, the real numbers in xmm ones.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static double Computing(double factor, float part, long rounds)
+    {
+        double offset = Make(factor + 0.5);
+        float half = Make(part / 2);
+        long step = Make(rounds + 2);
+        double sum = 0;
+        Log("Computing", V("factor", factor), V("part", part), V("rounds", rounds), V("offset", offset), V("half", half),
+            V("step", step));
+        Signal();
+        for (long i = 1; i != 0; i += step) // which is even
+            sum = sum * factor + offset * part - half;
+        return sum;
+    }
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static unsafe void Pinned(byte[] bytes, string text)
     {
@@ -509,6 +525,7 @@ static class Program
             () => Scenarios.Assigned(80, "assigned"),
             () => Scenarios.Replaced(200000, "osr"),
             () => Scenarios.Pinned([90, 91], "pinned"),
+            () => Scenarios.Computing(0.75, 1.25f, 1000),
         };
         int threads = int.Parse(arguments[1]), depth = int.Parse(arguments[2]);
         for (int i = 0; i < threads; i++)
