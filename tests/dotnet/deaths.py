@@ -33,7 +33,6 @@ import lab
 DUMP_TYPES = {"mini": "1", "heap": "2", "triage": "3", "full": "4"}
 OF_KERNEL = ["kernel", "jitted", "machines"]
 KINDS = [*OF_KERNEL, *DUMP_TYPES]
-LONG = {"ManyInner"}  # of the text alone, the first screen is full
 WITHOUT_LIBC = {"mini", "heap", "triage"}  # cores that lack the data of the C library
 OVERRIDDEN, CUT, MISSING, INFERRED = 1, 2, 4, 8  # enum cdacq_exception_flaw
 TERMINATED = 6  # enum cdacq_end_kind
@@ -50,6 +49,11 @@ AssertionCondition StackOverflow OverflowOnThread MutualOverflow OverflowBelow O
 ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCopy AccessViolationOnThread
 AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 NativeAssertion NativeDoubleFree Waiting WaitingInCatch LoopingInCatch
+""".split()
+# A kind of each, of which the first screen is looked at; not ManyInner, whose text alone fills it.
+SCREENS = """
+NullReference Aggregate Tasks Async Deep StackOverflow MutualOverflow FailFast FailFastHuge AccessViolation NativeFault NativeAbort
+OutOfMemory Huge Waiting LoopingInCatch StaticConstructor FromFinally OnPool Json Assertion
 """.split()
 # Of a program whose Main is async.
 ASYNC_WAYS = """
@@ -226,7 +230,7 @@ def problem_of(way, kind, core, words, runtime, signatures):
         return problem
     if problem := heap_problem(way, kind, whole):
         return problem
-    if kind in OF_KERNEL and way not in LONG and (problem := screen_problem(core, whole)):
+    if kind == "kernel" and way in SCREENS and (problem := screen_problem(core, whole)):
         return problem
     if way in OF_LIBC:
         return libc_problem(core, kind, words, whole)
