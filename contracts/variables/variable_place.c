@@ -76,8 +76,12 @@ static void take_place(const struct variable_frame *frame, bool is_funclet, cons
     case DEBUG_INFO_REG:
     case DEBUG_INFO_REG_FP:
         is_integer = variable->registers[0] < machine->count;
-        found = read_register(frame, machine, variable->registers[0], &ret->bits);
-        ret->kind = found ? (is_integer ? PLACE_REGISTER : PLACE_XMM) : is_integer ? PLACE_NONE : PLACE_UNREAD;
+        found = (variable->place == DEBUG_INFO_REG || !is_integer) &&
+                read_register(frame, machine, variable->registers[0], &ret->bits);
+        if (found)
+            ret->kind = is_integer ? PLACE_REGISTER : PLACE_XMM;
+        else
+            ret->kind = is_integer && variable->place == DEBUG_INFO_REG ? PLACE_NONE : PLACE_UNREAD;
         break;
     case DEBUG_INFO_REG_BYREF:
         found = read_register(frame, machine, variable->registers[0], &ret->address);

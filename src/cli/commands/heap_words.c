@@ -69,7 +69,7 @@ static bool form_method(const char *machine, char *ret, size_t size)
     return true;
 }
 
-/* A box continues an async method that waits; since .NET 11, also a Continuation, whose type does not name the method. */
+/* A box continues an async method that waits; so does a Continuation of .NET 11, whose type does not name it. */
 static bool is_async(struct heap_graph *graph, const struct heap_step *step, struct heap_word *ret)
 {
     const char *name = type_name_of(graph, step->object), *machine;

@@ -312,8 +312,8 @@ void report_visit_missing_pdbs(struct report *report, void (*visit)(const struct
 /* ---- report_threads.c ---- */
 
 /*
- * Takes those out of the busy threads that are of the runtime, wait for work and used next to nothing of a processor: on
- * a machine that is overloaded, a thread that only looks whether there is work waits for a processor, too.
+ * Removes threads of the runtime from the busy ones if they wait for work and used next to no processor time: on an
+ * overloaded machine, a thread that only looks for work waits for a processor, too.
  */
 void report_drop_idle(struct report *report);
 
