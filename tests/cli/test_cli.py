@@ -35,7 +35,7 @@ INSPECT_KEYS = ["ip", "status", "kind", "method_desc", "code_start", "funclet_st
                 "offset", "jit_type", "hot_size", "cold_start", "cold_size", "unwind_info", "unwind_info_base", "debug_info",
                 "has_flag_byte", "gc_info", "gc_version", "gc_safe", "stack_parameter_size", "entry_method_desc", "exception_clauses", "method", "module",
                 "module_verified", "error", "errors", "il_offset", "file", "line", "column", "end_line", "end_column", "source_url", "pdb",
-                "pdb_embedded", "source_problem", "async_thunk", "variables"]
+                "pdb_embedded", "source_problem", "async_thunk", "variables", "variables_problem"]
 CLAUSE_KEYS = ["kind", "flags", "try_start", "try_end", "handler_start", "handler_end", "filter_offset", "class_token",
                "type_handle", "duplicated", "module", "is_catch_all"]
 
@@ -1302,7 +1302,7 @@ class Inspect(Case):
             for key in keys:
                 self.assertIn(f"RealCodeHeader.{field}: no memory at", part["errors"][key])
                 self.assertRegex(text, rf"(?m)^  {key} +\? RealCodeHeader\.{field}: no memory at 0x[0-9a-f]+$")
-            left_out = {"errors", "has_flag_byte", "il_offset", "source_problem", "variables", *keys}
+            left_out = {"errors", "has_flag_byte", "il_offset", "source_problem", "variables", "variables_problem", *keys}
             self.assertEqual({key: value for key, value in part.items() if key not in left_out},
                              {key: value for key, value in whole.items() if key not in left_out})
             self.assertEqual({key for key in part["errors"] if key not in keys},

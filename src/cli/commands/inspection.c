@@ -33,6 +33,7 @@ static void free_problems(struct inspection *inspection)
 {
     for (size_t i = 0; i < QUESTION_COUNT; i++)
         free(inspection->problems[i]);
+    free(inspection->variables_problem);
 }
 
 void inspection_deinit(struct inspection *inspection)
@@ -65,6 +66,16 @@ static int take_variable(const struct cdacq_variable_place *variable, void *cont
     if (!inspection_variables_append(context, *variable))
         out_of_memory();
     return 0;
+}
+
+static void ask_about_variables(struct cdacq_session *session, struct inspection *inspection, uint64_t ip)
+{
+    struct cdacq_error error;
+    enum cdacq_status status =
+        cdacq_session_visit_variable_places(session, ip, take_variable, &inspection->variables, &error);
+    inspection->has_variables = status == CDACQ_OK;
+    if (status < 0)
+        inspection->variables_problem = copy_text(error.message);
 }
 
 static void ask_about_block(struct cdacq_session *session, struct inspection *inspection)
@@ -119,9 +130,7 @@ void inspection_ask(struct inspection *inspection, struct cdacq_session *session
         if (inspection->answered[QUESTION_JIT_TYPE])
             ask_about_block(session, inspection);
         if (inspection->method.name) /* else it is said already why its metadata cannot be read */
-            note(inspection, QUESTION_VARIABLES,
-                 cdacq_session_visit_variable_places(session, ip, take_variable, &inspection->variables, &error),
-                 &error);
+            ask_about_variables(session, inspection, ip);
     }
     enum cdacq_status status =
         cdacq_session_non_virtual_entry_to_method_desc(session, ip, &inspection->entry_method_desc, &error);

@@ -23,8 +23,7 @@
     X(GC_SAFE, "gc_safe")                     \
     X(PARAMETERS, "stack_parameter_size")     \
     X(ENTRY_METHOD_DESC, "entry_method_desc") \
-    X(EXCEPTION_CLAUSES, "exception_clauses") \
-    X(VARIABLES, "variables")
+    X(EXCEPTION_CLAUSES, "exception_clauses")
 
 enum question {
 #define QUESTION_(name, key) QUESTION_##name,
@@ -52,8 +51,10 @@ struct inspection {
     uint32_t stack_parameter_size;
     uint64_t entry_method_desc;
     struct inspection_clauses clauses;
-    struct inspection_variables variables;
     struct cdacq_source source; /* of managed code */
+    bool has_variables;
+    struct inspection_variables variables;
+    char *variables_problem; /* allocated, or NULL: as that of the source, no error of the command */
     bool answered[QUESTION_COUNT];
     char *problems[QUESTION_COUNT]; /* allocated; NULL if there is none */
     size_t problem_count;

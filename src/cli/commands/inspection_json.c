@@ -34,7 +34,7 @@ static void write_clauses(struct json_writer *w, const struct inspection_clauses
 
 static void write_variables(struct json_writer *w, const struct inspection_variables *variables)
 {
-    json_begin_array(w, inspection_key(QUESTION_VARIABLES));
+    json_begin_array(w, "variables");
     for (size_t i = 0; i < variables->count; i++) {
         const struct cdacq_variable_place *variable = &variables->items[i];
         json_begin_object(w, NULL);
@@ -121,10 +121,11 @@ void inspection_write_json(const struct inspection *inspection, const struct bad
     json_end_object(w);
     write_source(w, &inspection->source);
     json_known_bool(w, "async_thunk", code && method->method_desc, method->async_thunk);
-    if (answered[QUESTION_VARIABLES])
+    if (inspection->has_variables)
         write_variables(w, &inspection->variables);
     else
-        json_null(w, inspection_key(QUESTION_VARIABLES));
+        json_null(w, "variables");
+    json_note(w, "variables_problem", inspection->variables_problem);
     if (inspection->tells_runtime)
         json_known_number(w, "runtime", method->answer != CDACQ_ANSWER_NONE && !bad, method->runtime);
     json_end_line(w);

@@ -148,4 +148,6 @@ void inspection_write_text(const struct inspection *inspection, struct output *o
         if (inspection->problems[i])
             text_problem(out, inspection_key((enum question)i), inspection->problems[i]);
     text_variables(out, &inspection->variables);
+    if (inspection->variables_problem)
+        text_problem(out, "variables", inspection->variables_problem);
 }
