@@ -237,9 +237,10 @@ def ask_hang(command, way, lines):
         for _ in range(TRIES):
             time.sleep(1)
             wrong = wrong_of(way, verdict_of(hang.process.pid), lines, hang.words)
+            wrong = wrong or first_screen.problems_of_text(text_of(hang.process.pid))
             if not wrong:
                 break
-        return wrong or first_screen.problems_of_text(text_of(hang.process.pid))
+        return wrong
     except lab.LabError as error:
         return [str(error)]
     finally:
