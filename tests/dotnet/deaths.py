@@ -217,8 +217,12 @@ def heap_problem(way, kind, report):
 
 
 def screen_problem(core, report):
-    done = subprocess.run([exceptions.TOOL, "report", core], stdout=subprocess.PIPE, text=True, errors="replace", check=False)
-    return "; ".join(first_screen.problems_of(done.stdout, report)) or None
+    for _ in range(2):  # the tool gives up a read that takes too long, as on a machine that is overloaded
+        done = subprocess.run([exceptions.TOOL, "report", core], capture_output=True, text=True, errors="replace", check=False)
+        problems = first_screen.problems_of(done.stdout, report)
+        if not problems:
+            return None
+    return f"{'; '.join(problems)}; exit {done.returncode}: {done.stderr}"
 
 
 def problem_of(way, kind, core, words, runtime, signatures):
