@@ -338,7 +338,7 @@ def check_busy(pid, facts):
     percent = {thread["tid"]: thread["processor_percent"] for stack in ask(pid)["stacks"] for thread in stack["threads"]}
     text = subprocess.run([TOOL, "report", str(pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
     listed = text.partition("\nBusy threads:\n")[2].partition("\n\n")
-    stacks = [part for part in listed[2].split("\n\n") if part.startswith("TID ")]
+    stacks = [part for part in text.split("\n\n") if part.startswith("TID ")]  # that of the verdict is before the section
     wrong = [f"{percent}" for tid in busy if not 5 <= percent[tid] <= 100] + [f"{percent}" for tid in idle if percent[tid] != 0]
     wrong += [f"the section: {listed[0]}" for tid in busy if f"  TID {tid} " not in listed[0]]
     headings = " ".join(stack.partition("\n")[0] for stack in stacks[:listed[0].count("\n") + 1])
