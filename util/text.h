@@ -5,6 +5,8 @@
 #ifndef CDACQ_UTIL_TEXT_H
 #define CDACQ_UTIL_TEXT_H
 
+#include <string.h>
+
 #include "util/base.h"
 
 enum { TEXT_CAP = 64 * 1024 }; /* far above any real name; a hostile one must not exhaust memory */
@@ -30,6 +32,12 @@ void text_cut(struct text *text, size_t length);
 
 /* Whether the text is that string. */
 bool text_equals(const struct text *text, const char *string);
+
+/* Whether a string begins with another one; NULL begins with none. */
+static inline bool string_begins_with(const char *string, const char *start)
+{
+    return string && strncmp(string, start, strlen(start)) == 0;
+}
 
 /* "s" after a noun, unless there is one. */
 static inline const char *plural(uint64_t count)

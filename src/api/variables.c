@@ -11,6 +11,7 @@
 #include "src/lookup/opened_target.h"
 #include "src/lookup/source_lines.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 enum {
     CLOSURE_DEPTH_MAX = 8, /* closures within closures */
@@ -180,11 +181,6 @@ static void append(struct visit *visit, const struct visited_variable *item)
 
 /* ---- Closures and state machines ---- */
 
-static bool begins_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* Whether the compiler made a type for captured variables: <>c__DisplayClass1_0, <Method>d__2. */
 static bool is_closure(struct module_cache *cache, uint64_t type)
 {
@@ -210,13 +206,13 @@ static bool is_closure(struct module_cache *cache, uint64_t type)
 static bool captured_name(const char *field, struct text *ret)
 {
     const char *end = field[0] == '<' ? strchr(field, '>') : NULL;
-    if (begins_with(field, "CS$"))
+    if (string_begins_with(field, "CS$"))
         return false;
     if (field[0] != '<')
         text_puts(ret, field);
     else if (!strcmp(field, "<>4__this"))
         text_puts(ret, "this");
-    else if (end && end > field + 1 && begins_with(end + 1, "5__")) /* a local of a state machine */
+    else if (end && end > field + 1 && string_begins_with(end + 1, "5__")) /* a local of a state machine */
         text_append(ret, field + 1, (size_t)(end - field - 1));
     else
         return false;
@@ -251,7 +247,7 @@ static void add_captured_field(struct visit *visit, const struct object_field *f
     }
     bool is_variable = is_named && captured_name(text.data, &name);
     bool may_nest = is_named && !is_variable && item.value.kind == CDACQ_VALUE_REFERENCE &&
-                    (begins_with(text.data, "CS$<>8__locals") || begins_with(text.data, "<>8__"));
+                    (string_begins_with(text.data, "CS$<>8__locals") || string_begins_with(text.data, "<>8__"));
     text_clear(&text);
     if (is_variable) {
         item.variable.name = take_text(visit, true, &name);
@@ -373,7 +369,7 @@ static void add_local(struct visit *visit, uint32_t slot, const char *name, cons
     struct visited_variable item = {
         .variable = {.size = sizeof item.variable, .kind = CDACQ_VARIABLE_LOCAL, .number = slot, .name = name}};
     read_variable(visit, method->argument_count + slot, type, &item);
-    if (name && begins_with(name, "CS$<>8__locals")) { /* the closure is no variable of the program */
+    if (name && string_begins_with(name, "CS$<>8__locals")) { /* the closure is no variable of the program */
         add_captured_of(visit, &item);
         return;
     }

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "util/base.h"
-
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
+#include "util/text.h"
 
 const char *heap_word_kind_text(enum heap_word_kind kind)
 {
@@ -73,13 +69,13 @@ static bool form_method(const char *machine, char *ret, size_t size)
 static bool is_async(struct heap_graph *graph, const struct heap_step *step, struct heap_word *ret)
 {
     const char *name = type_name_of(graph, step->object), *machine;
-    if (begins_with(name, "System.Runtime.CompilerServices.") && strstr(name, "StateMachineBox`1[")) {
+    if (string_begins_with(name, "System.Runtime.CompilerServices.") && strstr(name, "StateMachineBox`1[")) {
         machine = last_argument(name);
         if (!machine || !form_method(machine, ret->text, sizeof ret->text))
             snprintf(ret->text, sizeof ret->text, "async method");
         return true;
     }
-    if (!begins_with(name, "Continuation_") && strcmp(name, "System.Runtime.CompilerServices.Continuation") != 0)
+    if (!string_begins_with(name, "Continuation_") && strcmp(name, "System.Runtime.CompilerServices.Continuation") != 0)
         return false;
     snprintf(ret->text, sizeof ret->text, "async method");
     return true;

@@ -10,6 +10,7 @@
 #include "src/cli/base/memory.h"
 #include "src/cli/report/report.h"
 #include "util/base.h"
+#include "util/text.h"
 
 enum { BUSY_SHOWN = 20, DELAYS_SHOWN = 20, IDLE_SHOWN = 20 };
 
@@ -214,7 +215,7 @@ void report_write_busy_text(const struct report *report)
 static bool begins_with_any(const char *text, const char *const *starts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (strncmp(text, starts[i], strlen(starts[i])) == 0)
+        if (string_begins_with(text, starts[i]))
             return true;
     return false;
 }

@@ -11,11 +11,7 @@
 #include "src/cli/report/report_waiting.h"
 #include "src/cli/report/signature_names.h"
 #include "util/base.h"
-
-static bool begins_with(const char *text, const char *start)
-{
-    return text && strncmp(text, start, strlen(start)) == 0;
-}
+#include "util/text.h"
 
 /* ---- Words for programs ---- */
 
@@ -68,11 +64,11 @@ static const char *wait_word(const struct cdacq_wait *wait)
 
 static const char *file_word(const struct cdacq_system_call *call, bool is_console)
 {
-    if (is_console || begins_with(call->file, "/dev/pts/") || begins_with(call->file, "/dev/tty"))
+    if (is_console || string_begins_with(call->file, "/dev/pts/") || string_begins_with(call->file, "/dev/tty"))
         return "console";
-    if (begins_with(call->file, "pipe:"))
+    if (string_begins_with(call->file, "pipe:"))
         return "pipe";
-    if (begins_with(call->file, "socket:"))
+    if (string_begins_with(call->file, "socket:"))
         return "socket";
     return call->kind == CDACQ_CALL_POLL ? "poll" : call->file ? "file" : "call";
 }
@@ -127,7 +123,7 @@ static bool reads_console(const struct stack *stack)
                                         "System.Console."};
     for (size_t i = 0; i < stack->frames.count; i++)
         for (size_t k = 0; k < ARRAY_SIZE(types); k++)
-            if (begins_with(stack->frames.items[i].shared->method.name, types[k]))
+            if (string_begins_with(stack->frames.items[i].shared->method.name, types[k]))
                 return true;
     return false;
 }
@@ -326,7 +322,7 @@ static void put_called(struct output *out, const struct cdacq_method *called)
     };
     output_literal(out, ", in a call of ");
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-        if (begins_with(called->name, rows[i].inner)) {
+        if (string_begins_with(called->name, rows[i].inner)) {
             output_literal(out, rows[i].name);
             return;
         }
