@@ -13,7 +13,7 @@ from ._abi import (Answer, EndKind, ExceptionFlaw, FrameKind, FrameSource, Funcl
                    VariableState)
 from ._lookups import Frame, Thread
 from .errors import Error
-from .records import Method, Value, Variable
+from .records import Method, Value, Variable, VariablePlace
 from .target import Mapping, Memory, MemoryThread, Target, open
 
 # The registers that a walk needs, by their DWARF numbers.
@@ -188,6 +188,12 @@ def place_words(method: Method) -> list[str]:
     if not method.module_verified:
         words.append("[unconfirmed file]")
     return words
+
+
+def variable_text(variable: Variable | VariablePlace) -> str:
+    """Its name and type: a name that is not known is that of the disassemblers."""
+    letter = "V" if variable.kind == VariableKind.LOCAL else "A"
+    return f"{variable.name or f'{letter}_{variable.number}'}: {variable.type or '?'}"
 
 
 def flaws_text(flaws: ExceptionFlaw) -> Iterator[str]:
@@ -375,11 +381,9 @@ class Debugger:
             yield f"  variables      {error}"
             return
         for place in places:
-            is_local = place.kind == VariableKind.LOCAL
-            name = place.name or f"{'V' if is_local else 'A'}_{place.number}"
             where = (f" ? {place.problem}" if place.problem
                      else f" at {place.location}" if place.location else ", not live here")
-            yield f"  {'local' if is_local else 'argument':14} {name}: {place.type or '?'}{where}"
+            yield f"  {'local' if place.kind == VariableKind.LOCAL else 'argument':14} {variable_text(place)}{where}"
 
     def _addresses(self, arguments: list[str]) -> Iterator[tuple[int, int]]:
         """Each address, and the one that is looked up: that of the call, where the address is what a call returns to."""
@@ -459,8 +463,7 @@ class Debugger:
             yield from self._variable(variable, left)
 
     def _variable(self, variable: Variable, left: list[int]) -> Iterator[str]:
-        letter = "V" if variable.kind == VariableKind.LOCAL else "A"
-        begin = f"  {variable.name or f'{letter}_{variable.number}'}: {variable.type or '?'} = "
+        begin = f"  {variable_text(variable)} = "
         value = variable.target or variable.value
         if variable.state == VariableState.OPTIMIZED_OUT:
             yield begin + "<optimized out>"

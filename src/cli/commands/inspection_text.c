@@ -2,6 +2,7 @@
 
 #include "src/cli/base/answers.h"
 #include "src/cli/commands/inspection.h"
+#include "src/cli/commands/variables.h"
 
 static void text_problem(struct output *out, const char *key, const char *why)
 {
@@ -62,13 +63,8 @@ static void text_variables(struct output *out, const struct inspection_variables
 {
     for (size_t i = 0; i < variables->count; i++) {
         const struct cdacq_variable_place *variable = &variables->items[i];
-        bool is_local = variable->kind == CDACQ_VARIABLE_LOCAL;
         output_printf(out, "  %-18s %-8s ", "variable", inspection_variable_kind(variable->kind));
-        if (variable->name)
-            output_note(out, variable->name);
-        else
-            output_printf(out, "%c_%" PRIu32, is_local ? 'V' : 'A', variable->number);
-        output_note_between(out, ": ", variable->type ? variable->type : "?", "");
+        variable_put_name(out, variable->kind, variable->number, variable->name, variable->type);
         if (variable->problem)
             output_note_between(out, " ? ", variable->problem, "\n");
         else if (variable->location)

@@ -24,23 +24,22 @@ static const struct cdacq_value *value_of(const struct cdacq_variable *variable)
 
 /* ---- Text ---- */
 
-static void put_name(struct output *out, const struct cdacq_variable *variable)
+void variable_put_name(struct output *out, enum cdacq_variable_kind kind, uint32_t number, const char *name,
+                       const char *type)
 {
-    output_printf(out, "%*s", 2 * DEPTH, "");
-    if (variable->name)
-        output_note(out, variable->name);
-    else if (variable->kind == CDACQ_VARIABLE_LOCAL)
-        output_printf(out, "V_%" PRIu32, variable->number);
+    if (name)
+        output_note(out, name);
     else
-        output_printf(out, "A_%" PRIu32, variable->number);
-    output_note_between(out, ": ", variable->type ? variable->type : "?", "");
+        output_printf(out, "%c_%" PRIu32, kind == CDACQ_VARIABLE_LOCAL ? 'V' : 'A', number);
+    output_note_between(out, ": ", type ? type : "?", "");
 }
 
 static int put_text(const struct cdacq_variable *variable, void *context)
 {
     struct writer *writer = context;
     struct output *out = writer->view.out;
-    put_name(out, variable);
+    output_printf(out, "%*s", 2 * DEPTH, "");
+    variable_put_name(out, variable->kind, variable->number, variable->name, variable->type);
     if (variable->state == CDACQ_VARIABLE_KNOWN) {
         object_view_put_text(&writer->view, value_of(variable));
     } else if (variable->state == CDACQ_VARIABLE_OPTIMIZED_OUT) {

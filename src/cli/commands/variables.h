@@ -12,6 +12,10 @@ struct variable_counts {
     uint64_t shown, problems; /* problems: values, or the variables of whole frames, that cannot be read */
 };
 
+/* "name: type": a name that is not known is that of the disassemblers, A_0 or V_0, a type "?". */
+void variable_put_name(struct output *out, enum cdacq_variable_kind kind, uint32_t number, const char *name,
+                       const char *type);
+
 /* A line for each variable, below that of the frame. Nothing if the frame has none that the library finds. */
 void variables_write_text(struct output *out, struct cdacq_session *session, const struct cdacq_frame *frame,
                           struct variable_counts *counts);
