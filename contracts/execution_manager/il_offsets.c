@@ -2,6 +2,7 @@
 
 #include "contracts/ready_to_run/r2r_image.h"
 #include "target/reader.h"
+#include "target/registers.h"
 
 /* Target memory from an address on, as a source of bytes. */
 struct memory_source {
@@ -116,7 +117,7 @@ static bool note_bound(const struct debug_info_bound *bound, void *context)
 /* The number of a register of a value, in which xmm0 has the same number for all runtimes. */
 static uint32_t register_number(const struct variable_search *search, uint32_t number)
 {
-    bool is_xmm = search->xmm0 && number >= search->xmm0 && number - search->xmm0 < XMM_COUNT;
+    bool is_xmm = search->xmm0 && number >= search->xmm0 && number - search->xmm0 < REGISTER_XMM_COUNT;
     return is_xmm ? BLOCK_XMM0 + (number - search->xmm0) : number < BLOCK_XMM0 ? number : UINT32_MAX;
 }
 

@@ -22,7 +22,7 @@ bool block_il_map(const struct debug_info_encoding *encoding, struct reader *rea
  * What stands for the number of xmm0 in the places of a block, those of xmm1 to xmm15 follow. No number of the debug
  * info is as high.
  */
-enum { BLOCK_XMM0 = 0x10000, XMM_COUNT = 16 };
+enum { BLOCK_XMM0 = 0x10000 };
 
 DEFINE_VECTOR(block_variables, struct debug_info_variable);
 

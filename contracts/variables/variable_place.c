@@ -18,7 +18,8 @@ static const uint8_t arm64[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 
 static const struct debug_registers *registers_of(enum architecture architecture)
 {
     static const struct debug_registers all[ARCHITECTURE_COUNT] = {
-        [ARCHITECTURE_X64] = {.dwarf = x64, .count = ARRAY_SIZE(x64), .frame_sp = 17, .sp = 7, .fp = 6, .xmm0 = 17},
+        [ARCHITECTURE_X64] =
+            {.dwarf = x64, .count = ARRAY_SIZE(x64), .frame_sp = 17, .sp = 7, .fp = 6, .xmm0 = REGISTER_XMM0},
         [ARCHITECTURE_ARM64] = {.dwarf = arm64, .count = ARRAY_SIZE(arm64), .frame_sp = 34, .sp = 31, .fp = 29},
     };
     return all[architecture].count ? &all[architecture] : NULL;
@@ -27,7 +28,7 @@ static const struct debug_registers *registers_of(enum architecture architecture
 /* The DWARF number of a register; REGISTER_NONE: it is not known. */
 static unsigned dwarf_number(const struct debug_registers *machine, uint32_t number)
 {
-    if (machine->xmm0 && number >= BLOCK_XMM0 && number - BLOCK_XMM0 < XMM_COUNT)
+    if (machine->xmm0 && number >= BLOCK_XMM0 && number - BLOCK_XMM0 < REGISTER_XMM_COUNT)
         return machine->xmm0 + (number - BLOCK_XMM0);
     return number < machine->count ? machine->dwarf[number] : REGISTER_NONE;
 }
@@ -52,6 +53,18 @@ static bool read_register(const struct variable_frame *frame, const struct debug
     return true;
 }
 
+static void take_register(const struct variable_frame *frame, const struct debug_registers *machine,
+                          const struct debug_info_variable *variable, struct variable_place *ret)
+{
+    bool is_general = variable->registers[0] < machine->count;
+    if (is_general && variable->place == DEBUG_INFO_REG_FP)
+        ret->kind = PLACE_UNREAD; /* it contradicts itself */
+    else if (read_register(frame, machine, variable->registers[0], &ret->bits))
+        ret->kind = is_general ? PLACE_REGISTER : PLACE_XMM;
+    else
+        ret->kind = is_general ? PLACE_NONE : PLACE_UNREAD;
+}
+
 /* The address of a place on the stack. */
 static bool stack_address(const struct variable_frame *frame, bool is_funclet, const struct debug_registers *machine,
                           const struct debug_info_variable *variable, uint64_t *ret)
@@ -69,19 +82,13 @@ static void take_place(const struct variable_frame *frame, bool is_funclet, cons
     struct reader *reader = frame->cache->reader;
     const struct debug_registers *machine = registers_of(reader->layout->architecture);
     uint64_t word = 0;
-    bool found = false, is_integer;
+    bool found;
     if (!machine)
         return;
     switch (variable->place) {
     case DEBUG_INFO_REG:
     case DEBUG_INFO_REG_FP:
-        is_integer = variable->registers[0] < machine->count;
-        found = (variable->place == DEBUG_INFO_REG || !is_integer) &&
-                read_register(frame, machine, variable->registers[0], &ret->bits);
-        if (found)
-            ret->kind = is_integer ? PLACE_REGISTER : PLACE_XMM;
-        else
-            ret->kind = is_integer && variable->place == DEBUG_INFO_REG ? PLACE_NONE : PLACE_UNREAD;
+        take_register(frame, machine, variable, ret);
         break;
     case DEBUG_INFO_REG_BYREF:
         found = read_register(frame, machine, variable->registers[0], &ret->address);
