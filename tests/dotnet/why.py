@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What keeps objects of real processes: `cdacq heap --why` against what a program planted, and `--retained` against the debugger services.
-`--export` has the objects of `cdacq heap` and the paths of `--why`; dotnet-gcdump reads its .gcdump.
+`--export` has the objects of `cdacq heap` and the paths of `--why`; dotnet-gcdump reads its .gcdump, and the DevTools of
+a headless Chromium its .heapsnapshot.
 
     why.py [RUNTIME...]     words of lab.runtimes(); the newest line, and those that are named, also with server GC
 
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 
+import browser
 import heap_snapshot
 import lab
 import stack_run
@@ -30,6 +32,7 @@ TRIES = 4
 SHOWN = 12
 SECONDS = 300
 LEAST_REFERENCES = 5000
+LEAST_OBJECT, ALIGNMENT = 24, 8  # bytes that an object takes, and a multiple of which
 # .NET 8 describes no thread statics: handles keep them.
 UNDESCRIBED = {"8": ("thread-static",)}
 
@@ -215,6 +218,39 @@ def compare_export(tally, what, core, kept):
                      f"{what}: not in the snapshot: {answer['root']} {answer['path'][:4]}")
 
 
+def count_types(target):
+    return {name: {"count": count, "bytes": size} for name, (count, size) in listed_types(target).items()}
+
+
+def exported(target, name):
+    ask(target, f"--export={name}")
+    return name
+
+
+def compare_browser(tally, what, before, target):
+    """DevTools has the types, what an object of theirs retains, what refers to one, and what has grown. Sizes of its
+    nodes are those of the objects; `--retained` counts what they take in the heap."""
+    files = [exported(one, f"{before}.{number}.heapsnapshot") for number, one in enumerate((before, target.pid))]
+    with browser.page(SECONDS) as page:
+        first, last = page.read_snapshots(files[0]), page.read_snapshots(*files)
+    for name in files:
+        os.remove(name)
+    wanted, later = count_types(before), count_types(target.pid)
+    found = {name: row for name, row in first["classes"].items() if name in wanted}
+    differing = [name for name, row in wanted.items() if {**row, "retained": 0} != {**found.get(name, {}), "retained": 0}]
+    tally.expect(wanted and not differing, f"{what}: {len(differing)} types differ: {differing[:4]}")
+    rows = {line["type"]: line for line in retained(before)[1] if "count" in line and line.get("type") in wanted}
+    rows = {name: row["retained"] for name, row in rows.items() if name in found and row["count"] == wanted[name]["count"]}
+    differing = [f"{name} {found[name]['retained']} not {size}" for name, size in rows.items()
+                 if not 0 <= size - found[name]["retained"] <= size // LEAST_OBJECT * (ALIGNMENT - 1)]
+    tally.said["retained sizes in DevTools"] += len(rows)
+    tally.expect(len(rows) >= SHOWN and not differing, f"{what}: {len(differing)} of {len(rows)} retained sizes differ: {differing[:4]}")
+    tally.expect(["_target", "System.EventHandler"] in first["retainers"].get("Leaks.OfEvent", []), f"{what}: {first['retainers'].get('Leaks.OfEvent')}")
+    grown = {name: row["count"] - wanted.get(name, {"count": 0})["count"] for name, row in later.items()}
+    differing = [f"{name} {last['growth'].get(name)} not {count}" for name, count in grown.items() if last["growth"].get(name, 0) != count]
+    tally.expect(sum(grown.values()) >= 40_000 and not differing, f"{what}: {len(differing)} differences: {differing[:4]}")
+
+
 def compare_gcdump(tally, work, services, core):
     """dotnet-gcdump reads the objects of the heap in the file, and its report has their number and bytes."""
     name = f"{core}.gcdump"
@@ -317,6 +353,10 @@ def test_runtime(work, runtime, services, settings, kinds):
                 compare_gcdump(tally, work, services, core)
             if kind == "gcore":
                 compare_growth(tally, "growth", core, target)
+                if not browser.find():
+                    print("    skipped DevTools: no Chromium")
+                elif lab.is_newest(runtime):
+                    compare_browser(tally, "DevTools", core, target)
             os.remove(core)
     said = ", ".join(f"{count} {what}" for what, count in tally.said.items())
     print(f"  {'FAIL' if tally.wrong else 'ok  '} {runtime}{', server' if settings else ''}: {said}", flush=True)
