@@ -63,6 +63,15 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
     return ret->is_managed || (guess->is_native && guess->is_native(guess->context, address - 1));
 }
 
+bool guess_is_refuted(const struct walk_machine *machine, struct reader *reader, uint64_t address)
+{
+    uint8_t bytes[CALL_MAX];
+    uint64_t target;
+    bool is_pointer;
+    return address >= PAGE_SIZE && reader_try_copy(reader, address - CALL_MAX, bytes, CALL_MAX) &&
+           !machine->ends_with_call(bytes, CALL_MAX, address, &target, &is_pointer);
+}
+
 /* Takes the caller from the frame pointer, if the saved frame pointer and a return address are there. */
 static bool by_frame_pointer(const struct guess *guess, const struct registers *registers, struct registers *ret)
 {

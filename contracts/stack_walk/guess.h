@@ -27,6 +27,9 @@ struct guess {
 /* Whether `address` follows an instruction that calls. Missing memory does not fail the reader. */
 bool guess_is_return_address(const struct guess *guess, uint64_t address, struct call_site *ret);
 
+/* Whether the bytes in front of an address are known and no call: nothing returns there. */
+bool guess_is_refuted(const struct walk_machine *machine, struct reader *reader, uint64_t address);
+
 /*
  * Replaces the registers of a frame by what may be those of its caller: by the frame pointer or, if that leads nowhere,
  * by the nearest word further up the stack that may be a return address. Of the caller's registers only the program

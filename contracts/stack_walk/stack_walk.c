@@ -226,6 +226,7 @@ static bool go_to_frame(struct stack_walk *walk)
              is_on_lower_stack(walk, caller.registers.values[walk->machine->sp]) || !on_own_stack(walk, sp_of(walk)));
         if (found) {
             walk->frame = walk->visits_frames ? frame : walk->frame;
+            walk->interrupted_frame = 0;
             walk->has_gap = true;
             go_to(walk, &caller.registers, CDACQ_FRAME_BY_FRAME, !caller.interrupted);
             return true;
@@ -380,6 +381,39 @@ static void end_unless_frame(struct stack_walk *walk)
         end(walk);
 }
 
+static bool by_step(const struct stack_walk *walk)
+{
+    return walk->by == CDACQ_FRAME_BY_CFI || walk->by == CDACQ_FRAME_BY_UNWIND;
+}
+
+/*
+ * Whether the current frame is of code that a fault interrupted, although the walk has come to it by a return address.
+ * The runtime lets the handler of a fault return to a copy of the interrupted address, which no call is before. The
+ * trampoline of a signal looks the same.
+ */
+static bool is_interrupted(struct stack_walk *walk, const struct code_at *code)
+{
+    uint64_t pc = pc_of(walk);
+    return walk->interrupted_frame && walk->is_call && by_step(walk) && (code->is_known || is_native(walk, pc)) &&
+           guess_is_refuted(walk->machine, raw(walk), pc);
+}
+
+/*
+ * Goes to the Frame of code that a fault interrupted, from the stack of the handler. The code's frame pointer was
+ * copied there, but not its stack pointer, so a step to an address near `sp` is wrong.
+ */
+static bool leave_handler(struct stack_walk *walk, uint64_t sp)
+{
+    struct frame_caller caller;
+    if (!walk->is_fault || sp - sp_of(walk) > FRAME_SIZE_MAX ||
+        !caller_of_frame(walk, walk->interrupted_frame, &caller))
+        return false;
+    walk->interrupted_frame = 0;
+    walk->has_gap = true;
+    go_to(walk, &caller.registers, CDACQ_FRAME_BY_FRAME, !caller.interrupted);
+    return true;
+}
+
 /* Leaves a stub that ran in place of a return, with the registers of its Frame. */
 static bool leave_stub(struct stack_walk *walk, struct walk_frame *ret)
 {
@@ -474,6 +508,10 @@ static void step(struct stack_walk *walk, struct code_at *code, struct walk_fram
     }
     struct reader_failure failure = reader_failure(raw(walk));
     reader_recover(raw(walk), FAILURE_BUT_FUEL);
+    if (!info.is_signal && leave_handler(walk, found == NATIVE_STEPPED ? caller.values[walk->machine->sp] : from.sp)) {
+        check_caller(walk, code, &from, false);
+        return;
+    }
     if (found == NATIVE_STEPPED && leads_up(walk, &from, &caller, info.is_signal)) {
         ret->cfa = info.cfa ? info.cfa : caller.values[walk->machine->sp];
         if (is_on_lower_stack(walk, caller.values[walk->machine->sp]))
@@ -540,11 +578,19 @@ static bool visit_frame(struct stack_walk *walk, struct walk_frame *ret)
 static bool is_nowhere(struct stack_walk *walk, const struct code_at *code)
 {
     uint64_t address = pc_of(walk) - 1;
-    bool by_step = walk->by == CDACQ_FRAME_BY_CFI || walk->by == CDACQ_FRAME_BY_UNWIND;
-    if (!walk->is_call || !by_step || code->is_known || reader_failed(raw(walk)))
+    if (!walk->is_call || !by_step(walk) || code->is_known || reader_failed(raw(walk)))
         return false;
     bool is_on_stack = address >= sp_of(walk) && address < walk->thread.stack_base && !is_native(walk, address);
     return is_on_stack || has_no_memory(walk, address);
+}
+
+static void find_code(struct stack_walk *walk, struct code_at *ret)
+{
+    const struct caller_search search = search_of(walk);
+    *ret = (struct code_at){0};
+    caller_find_code(&search, ret);
+    if (walk->host.other_count && !ret->is_known)
+        find_other_code(walk, ret);
 }
 
 /* The next frame of a walk that has not ended. */
@@ -553,14 +599,16 @@ static void next(struct stack_walk *walk, struct walk_frame *ret)
     struct code_at code = {0};
     if (visit_frame(walk, ret))
         return;
-    const struct caller_search search = search_of(walk);
-    caller_find_code(&search, &code);
-    if (walk->host.other_count && !code.is_known)
-        find_other_code(walk, &code);
+    find_code(walk, &code);
     walk->is_nowhere = is_nowhere(walk, &code);
     if (walk->is_nowhere) { /* something has overwritten the return address, or the step was wrong */
         walk->guessed = true;
         walk->by = CDACQ_FRAME_BY_GUESS;
+    }
+    walk->is_fault = is_interrupted(walk, &code);
+    if (walk->is_fault) {
+        walk->is_call = false;
+        find_code(walk, &code);
     }
     reader_recover(raw(walk), FAILURE_BUT_FUEL);
     describe(walk, &code, ret);

@@ -69,6 +69,7 @@ struct stack_walk {
     bool guessed;    /* the walk rests on a guess */
     bool has_gap;    /* before the next frame */
     bool unverified; /* the step to the next frame */
+    bool is_fault;   /* the current frame's code was interrupted; its stack pointer may be that of a handler */
     bool is_nowhere; /* a step led to an address without code; its stack pointer may be right */
     bool ended;
     bool no_caller;       /* it ended because no data lead further, and nothing looks like a return address */

@@ -561,6 +561,26 @@ START_TEST(a_handler_on_a_stack_further_up)
 }
 END_TEST
 
+/* The handler of a fault returns to the instruction that it interrupted, whose stack pointer only the Frame knows. */
+START_TEST(a_fault_on_another_stack)
+{
+    uint64_t handler = stack + STACK_SIZE / 2, own = stack + STACK_SIZE - 0x100, code = methods[2] + 0x20;
+    uint64_t fault = put_frame(stack + 0x40, "FaultingExceptionFrameIdentifier", UINT64_MAX);
+    uint64_t context = fault + mock_offset_of(mock, "FaultingExceptionFrame.TargetContext");
+    mock_write_pointer(mock, context + 0x98, own);
+    mock_write_pointer(mock, context + 0xf8, return_to(3));
+    mock_write_pointer(mock, handler, _i ? return_to(2) : code);
+    mock_write_pointer(mock, handler + 8, 0x12345);
+    walk(methods[0], handler, true, 0);
+    check_frame(1, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_UNWIND, _i ? return_to(2) : code, handler + 8);
+    ck_assert(frames[1].is_call == _i);
+    if (_i) /* the caller of the handler, which has no memory */
+        check_frame(2, CDACQ_FRAME_NATIVE, CDACQ_FRAME_BY_GUESS, 0x12345, handler + 0x10);
+    else
+        check_frame(2, CDACQ_FRAME_MANAGED, CDACQ_FRAME_BY_FRAME, return_to(3), own);
+}
+END_TEST
+
 /* The stack of a signal handler may be below the libraries, and these below the thread's own stack. */
 START_TEST(a_handler_on_a_stack_below_libraries)
 {
@@ -1077,6 +1097,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, helper_methods_of_arm64, 0, 2);
     tcase_add_loop_test(tcase, hostile_frames, 0, 2);
     tcase_add_loop_test(tcase, a_handler_on_a_stack_further_up, 0, 2);
+    tcase_add_loop_test(tcase, a_fault_on_another_stack, 0, 2);
     tcase_add_test(tcase, a_handler_on_a_stack_below_libraries);
     tcase_add_test(tcase, arguments);
     tcase_add_test(tcase, threads_of_memory);

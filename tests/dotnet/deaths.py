@@ -82,6 +82,7 @@ OWN_STACKS = {"ThrownAtFirstChance"}  # .NET 8 dies before it has left the handl
 OTHER_FRAMES = {"NoDirectoryPath", "Options", "FailFastInCallback", "FailFastFromDelegate", "NativeFaultInFinally", "NativeAbortInCatch",
                 "Waiting", "WaitingInCatch", "StaticConstructor"}
 KILLED = {"Waiting": signal.SIGSEGV, "WaitingInCatch": signal.SIGABRT, "LoopingInCatch": signal.SIGABRT}  # from outside
+TIERED = {"OverflowInLeaf"}  # whose methods are compiled again while they call each other: the end of the stack is met in many places
 HARD_LIMIT = {"OutOfMemory": "0x8000000", "OutOfMemoryTwice": "0x4000000"}
 
 
@@ -89,6 +90,8 @@ def start(command, way, work, kind):
     environment = dict(os.environ)
     if way in HARD_LIMIT:
         environment["DOTNET_GCHeapHardLimit"] = HARD_LIMIT[way]
+    if way in TIERED:
+        environment["DOTNET_TC_CallCountingDelayMs"] = "1"
     if kind == "jitted":
         environment["DOTNET_ReadyToRun"] = "0"
     if kind not in OF_KERNEL:
@@ -152,7 +155,7 @@ def expected_of(text):
 def signature_problem(way, signature, signatures):
     """The line for sorting crashes is that of the first runtime, but for the function of the C library that met the end
     of the stack: several call each other."""
-    if way.startswith("OverflowInNative"):
+    if way.startswith(("OverflowInNative", "OverflowInDelegate")):
         signature = re.sub(r"^(\w+: )\w+ < ", r"\1", signature)
     return None if signatures.setdefault(way, signature) == signature else f"has the signature {signature!r} and not {signatures[way]!r}"
 
