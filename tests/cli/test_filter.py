@@ -4,10 +4,15 @@ import pathlib
 import random
 import re
 import subprocess
+import sys
+import tempfile
 import unittest
 import xml.dom.minidom
 
 import perf_script_reader
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir, "support"))
+import browser  # noqa: E402
 
 TOOL = os.environ["CDACQ_TOOL"]
 CORE = os.path.join(os.environ["CDACQ_FIXTURES"], "net10-x64", "core")
@@ -326,6 +331,28 @@ class Flame(unittest.TestCase):
                 b"2 lines left out: no folded stack, or too long"
             self.assertEqual((done.returncode, done.stderr), (1, b"cdacq: " + said + b"\n"))
             self.assertIn(b">10 samples<" if fits else b">4 samples<", done.stdout)
+
+    @unittest.skipUnless(browser.find(), "no Chromium")
+    def test_in_a_browser(self):
+        """A click zooms in and gives boxes labels for which they had no room; a search sums up what it finds."""
+        folded = "".join(f"main;Work.Inner;Deep{i:04} 1\n" for i in range(2000)) + "main;Other 2000\n"
+        with tempfile.TemporaryDirectory() as folder, browser.page() as page:
+            path = os.path.join(folder, "a.svg")
+            with open(path, "wb") as file:
+                file.write(run("flame", "-", text=folded.encode()))
+            page.open(f"file://{path}")
+            page.evaluate("function box(name){return [...document.querySelectorAll('g.b')].find(g=>g.textContent.startsWith(name+' ('))}\n"
+                          "function shown(name){return [...document.querySelectorAll('g.b>text')].map(t=>t.textContent).filter(t=>t.includes(name)).length}\n"
+                          "function click(e){e.dispatchEvent(new MouseEvent('click',{bubbles:true}))} 0")
+            self.assertEqual(page.evaluate("[document.title, shown('Other'), shown('Work.Inner')]"), ["Flame graph", 1, 1])
+            page.evaluate("click(box('Work.Inner').querySelector('rect'))")
+            self.assertEqual(page.evaluate("[box('Other').style.display, +box('Work.Inner').querySelector('rect').getAttribute('width')]"), ["none", 1180])
+            page.evaluate("click(document.getElementById('reset'))")
+            self.assertEqual(page.evaluate("[box('Other').style.display, +box('Work.Inner').querySelector('rect').getAttribute('width')]"), ["", 590])
+            page.evaluate("window.prompt=()=>'Inner|Other'; click(document.getElementById('search'))")
+            self.assertEqual(page.evaluate("document.getElementById('found').textContent"), "Found in 100.0%")
+            page.evaluate("click(box('Deep0000').querySelector('rect'))")
+            self.assertEqual(page.evaluate("[shown('Deep0000'), shown('Deep0001')]"), [1, 0])
 
     def test_characters_that_xml_does_not_have(self):
         boxes = self.boxes("a;b\ufffe 3\na;\uffffc\uffff\uffff 1\na;\ufffd\uffef\U0001fffe 1\n".encode())

@@ -20,10 +20,12 @@ import sys
 import tempfile
 import time
 
-import browser
 import heap_snapshot
 import lab
 import stack_run
+
+sys.path.insert(0, os.path.join(os.path.dirname(lab.HERE), "support"))
+import browser  # noqa: E402
 
 TOOL = os.environ.get("CDACQ_TOOL", "cdacq")
 CORES = ["full", "heap", "gcore", "kernel"]

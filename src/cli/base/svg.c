@@ -6,13 +6,15 @@
 
 enum { LETTER = 7 }; /* mean width in pixels, at a size of 12 */
 
-void svg_begin(struct output *out, size_t width, size_t height, const char *style)
+void svg_begin(struct output *out, const char *title, size_t width, size_t height, const char *style)
 {
     output_printf(out,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" "
                   "height=\"%zu\" viewBox=\"0 0 %zu %zu\">\n",
                   width, height, width, height);
-    output_literal(out, "<style>text{font:12px sans-serif;pointer-events:none}");
+    output_literal(out, "<title>");
+    svg_text(out, title, strlen(title));
+    output_literal(out, "</title>\n<style>text{font:12px sans-serif;pointer-events:none}");
     output_literal(out, style);
     output_literal(out, "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fcfcf4\"/>\n");
 }
@@ -31,9 +33,20 @@ void svg_text(struct output *out, const char *text, size_t length)
     }
 }
 
+/* How many letters there is room for. */
+static size_t room_of(double width)
+{
+    return width > 6 ? (size_t)((width - 6) / LETTER) : 0;
+}
+
+bool svg_has_room(size_t length, double width)
+{
+    return length && room_of(width) >= MIN(length, 3);
+}
+
 void svg_label(struct output *out, const char *name, size_t length, double width)
 {
-    size_t room = width > 6 ? (size_t)((width - 6) / LETTER) : 0;
+    size_t room = room_of(width);
     if (room >= length) {
         svg_text(out, name, length);
     } else if (room >= 3) {

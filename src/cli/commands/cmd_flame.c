@@ -78,26 +78,32 @@ struct flame {
     uint64_t deep; /* stacks with more than DEPTH_MAX frames */
 };
 
-/* What a click and a search do. Positions are shares of the whole; `z` is what is zoomed into. */
+/*
+ * What a click and a search do. Positions are shares of the whole; `z` is what is zoomed into. The boxes are listed
+ * when they are first needed, and a box has a label only while it is wide enough for one.
+ */
 static const char script[] =
     "<script><![CDATA[\n"
-    "const W=1180,boxes=[...document.querySelectorAll('g.b')].map(g=>({g,r:g.querySelector('rect'),\n"
-    "t:g.querySelector('text'),n:g.querySelector('title').textContent,x:+g.dataset.x,w:+g.dataset.w,d:+g.dataset.d}));"
-    "\n"
-    "function draw(z){for(const b of boxes){const over=b.d<z.d&&b.x<=z.x+1e-9&&b.x+b.w>=z.x+z.w-1e-9;\n"
+    "const W=1180,all={x:0,w:1,d:-1};let listed;\n"
+    "function boxes(){return listed=listed||[...document.querySelectorAll('g.b')].map(g=>{const [n,r,t]=g.children;\n"
+    "return{g,r,t,n:n.textContent,x:+g.dataset.x,w:+g.dataset.w,d:+g.dataset.d}})}\n"
+    "function label(b,x,w){const n=Math.floor((w*W-6)/7),s=b.n.replace(/ \\(\\d+ samples,.*$/,'');\n"
+    "if(n<Math.min(s.length,3)){b.t?.remove();b.t=null;return}\n"
+    "if(!b.t){b.t=document.createElementNS('http://www.w3.org/2000/svg','text');\n"
+    "b.t.setAttribute('y',+b.r.getAttribute('y')+12);b.g.append(b.t)}\n"
+    "b.t.setAttribute('x',13+x*W);b.t.textContent=s.length<=n?s:'..'+s.slice(2-n)}\n"
+    "function draw(z){for(const b of boxes()){const over=b.d<z.d&&b.x<=z.x+1e-9&&b.x+b.w>=z.x+z.w-1e-9;\n"
     "let x=over?0:(b.x-z.x)/z.w,w=over?1:b.w/z.w;const out=x>=1||x+w<=0||(b.d<z.d&&!over);\n"
     "b.g.style.display=out?'none':'';b.r.style.opacity=over?.5:1;if(out)continue;\n"
-    "if(x<0){w+=x;x=0}if(x+w>1)w=1-x;b.r.setAttribute('x',10+x*W);b.r.setAttribute('width',w*W);\n"
-    "b.t.setAttribute('x',13+x*W);const n=Math.floor((w*W-6)/7),s=b.n.replace(/ \\(\\d+ samples,.*$/,'');\n"
-    "b.t.textContent=n<3?'':s.length<=n?s:'..'+s.slice(2-n)}}\n"
-    "const all={x:0,w:1,d:-1};for(const b of boxes)b.g.onclick=()=>draw(b);\n"
-    "document.getElementById('reset').onclick=()=>draw(all);\n"
+    "if(x<0){w+=x;x=0}if(x+w>1)w=1-x;b.r.setAttribute('x',10+x*W);b.r.setAttribute('width',w*W);label(b,x,w)}}\n"
     "function search(){const s=prompt('Regular expression');if(s===null)return;let e;try{e=new "
     "RegExp(s)}catch(x){return}\n"
-    "let sum=0,end=0;for(const b of boxes){const hit=s&&e.test(b.n);b.r.style.fill=hit?'#c060f0':'';\n"
+    "let sum=0,end=0;for(const b of boxes()){const hit=s&&e.test(b.n);b.r.style.fill=hit?'#c060f0':'';\n"
     "if(hit&&b.x>=end-1e-9){sum+=b.w;end=b.x+b.w}}\n"
     "document.getElementById('found').textContent=s?'Found in '+(100*sum).toFixed(1)+'%':''}\n"
-    "document.getElementById('search').onclick=search;\n"
+    "addEventListener('click',e=>{const g=e.target.closest('g.b');\n"
+    "if(g)draw(boxes().find(b=>b.g===g));else if(e.target.id==='reset')draw(all);"
+    "else if(e.target.id==='search')search()});\n"
     "addEventListener('keydown',e=>{if(e.key==='f'&&(e.ctrlKey||e.metaKey)){e.preventDefault();search()}});\n"
     "]]></script>\n";
 
@@ -190,9 +196,13 @@ static bool draw_box(struct flame *flame, size_t depth, const struct open_box *b
     output_printf(out, "<rect x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" ", MARGIN + x * inner, y, width,
                   ROW - 1);
     svg_fill(out, box->name, box->length);
-    output_printf(out, "/><text x=\"%.2f\" y=\"%zu\">", MARGIN + x * inner + 3, y + 12);
-    svg_label(out, box->name, box->length, width);
-    output_literal(out, "</text></g>\n");
+    output_literal(out, "/>");
+    if (svg_has_room(box->length, width)) {
+        output_printf(out, "<text x=\"%.2f\" y=\"%zu\">", MARGIN + x * inner + 3, y + 12);
+        svg_label(out, box->name, box->length, width);
+        output_literal(out, "</text>");
+    }
+    output_literal(out, "</g>\n");
     return true;
 }
 
@@ -277,7 +287,7 @@ static void draw(struct flame *flame)
         flame->depth = depth > flame->depth ? depth : flame->depth;
     }
     size_t height = HEADER + ROW * (flame->depth + 1) + MARGIN;
-    svg_begin(out, WIDTH, height,
+    svg_begin(out, "Flame graph", WIDTH, height,
               "g.b{cursor:pointer}g.b:hover rect{stroke:#000}.h{pointer-events:auto;cursor:pointer}");
     output_literal(out, "<text id=\"reset\" class=\"h\" x=\"10\" y=\"24\">Reset</text>"
                         "<text id=\"search\" class=\"h\" x=\"60\" y=\"24\">Search</text>"

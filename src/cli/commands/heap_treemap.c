@@ -227,7 +227,8 @@ void heap_export_treemap(struct output *out, struct treemap_type *types, size_t 
     if (count)
         qsort(types, count, sizeof *types, by_namespace);
     add_boxes(&map, types, count);
-    svg_begin(out, WIDTH, HEIGHT, "rect{stroke:#fff;stroke-width:.5}rect.n{fill:#777}g:hover>rect{stroke:#000}");
+    svg_begin(out, "Heap by type", WIDTH, HEIGHT,
+              "rect{stroke:#fff;stroke-width:.5}rect.n{fill:#777}g:hover>rect{stroke:#000}");
     output_printf(out, "<text x=\"%d\" y=\"24\">%" PRIu64 " bytes of %zu type%s in %zu namespace%s</text>\n", MARGIN,
                   map.total, count, plural(count), map.namespace_count, plural(map.namespace_count));
     size_t shown = merge_small(map.namespaces, map.namespace_count, map.total, &room);

@@ -13,7 +13,7 @@ import time
 PROGRAMS = ["chromium", "chromium-browser", "google-chrome"]
 FIRST_FREE = 10  # the browser uses the descriptors 3 and 4
 DEVTOOLS = "devtools://devtools/bundled/inspector.html"
-READY_SECONDS = 60
+READY_SECONDS = 200
 
 # What DevTools' memory panel does with the files that are chosen: it loads them in its worker, which checks them and
 # finds what dominates what. Of the last file: its classes, and how they differ from those of the first one.
