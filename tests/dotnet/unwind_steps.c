@@ -154,8 +154,8 @@ static bool on_stack(uint64_t address)
     return address < stack_end && stack_end - address < STACK_MAX;
 }
 
-/* Whether an address is in writable memory that has no name. */
-static bool in_heap(uint64_t address)
+/* Whether an address is in memory that has no name; writable: as a collection has not given it back. */
+static bool in_heap(uint64_t address, bool writable)
 {
     char path[64], line[512];
     bool found = false;
@@ -163,9 +163,10 @@ static bool in_heap(uint64_t address)
     FILE *maps = fopen(path, "re");
     while (maps && !found && fgets(line, sizeof line, maps)) {
         unsigned long begin, end;
+        char access[8];
         int name = 0;
-        if (sscanf(line, "%lx-%lx rw%*s %*s %*s %*s %n", &begin, &end, &name) == 2 && name)
-            found = address >= begin && address < end && !line[name];
+        if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &begin, &end, access, &name) == 3 && name)
+            found = address >= begin && address < end && !line[name] && (!writable || access[1] == 'w');
     }
     if (maps)
         fclose(maps);
@@ -336,7 +337,7 @@ static void judge(struct function *function, const struct registers *at, bool in
         uint64_t expected = truth->caller.values[preserved[i]], value = found.values[preserved[i]];
         if (!register_is_known(&found, preserved[i]) && function->funclet) {
             counts.not_known++;
-        } else if (expected != value && runs() != truth->runs && in_heap(expected) && in_heap(value)) {
+        } else if (expected != value && runs() != truth->runs && in_heap(expected, false) && in_heap(value, true)) {
             counts.moved++;
         } else if (expected != value || !register_is_known(&found, preserved[i])) {
             report(function, at, interrupted, names[i], expected, value);
