@@ -74,7 +74,7 @@ for suite in "${suites[@]}"; do
 
     # README's commands that install what was built. The root has no sudo.
     install=$(sed -n '/^cmake --build --preset release/,/^sudo cmake --install/p' README.md)
-    [[ $install == *man_pages*ldconfig ]]
+    [[ $install == *"--target installed"*ldconfig ]]
     in_root sh -euc 'cd "$1"; sudo() { "$@"; }; eval "$2"' sh "$source" "$install"
     in_root /usr/local/bin/cdacq ip2method "$source/tests/fixtures/net10-x64/core" 7f91e58aed0f | grep -qF Demo.Outer
     in_root test -s /usr/local/share/man/man1/cdacq.1
