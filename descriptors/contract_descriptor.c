@@ -8,6 +8,7 @@
 #include "target/image.h"
 #include "target/reader.h"
 #include "util/hash_table.h"
+#include "util/text.h"
 #include "util/vector.h"
 
 static const char magic_little[8] = "DNCCDAC"; /* and the NUL */
@@ -148,7 +149,7 @@ static void name_of_sub_descriptor(const char *key, char ret[ORIGIN_SIZE])
 
 static void note_missing(struct loader *loader, const char *origin, const char *why)
 {
-    bool is_named = strncmp(why, origin, strlen(origin)) == 0;
+    bool is_named = string_begins_with(why, origin);
     if (!loader->info.missing[0])
         snprintf(loader->info.missing, sizeof loader->info.missing, "%s%s%s", is_named ? "" : origin,
                  is_named ? "" : ": ", why);

@@ -16,6 +16,7 @@
 #include "util/file.h"
 #include "util/proc_file.h"
 #include "util/sized.h"
+#include "util/text.h"
 
 enum {
     FIELD_UTIME = 14, /* of /proc/PID/task/TID/stat, counted from 1 */
@@ -42,7 +43,7 @@ static bool read_ticks(int task, const char *tid, struct cdacq_thread_time *ret)
     if (ticks <= 0 || !read_thread_file(task, tid, "stat", text, sizeof text))
         return false;
     const char *at = strrchr(text, ')'); /* the name before it may hold any byte */
-    bool ready = at && strncmp(at, ") R", 3) == 0;
+    bool ready = string_begins_with(at, ") R");
     for (int field = FIELD_STATE; at && field <= FIELD_UTIME; field++)
         at = strchr(at + 1, ' ');
     if (!at || sscanf(at, "%llu %llu", &user, &kernel) != 2)

@@ -13,6 +13,8 @@
 #include "util/sized.h"
 #include "util/text.h"
 
+static const char variables_of_method[] = "variables of a method"; /* in messages */
+
 enum {
     CLOSURE_DEPTH_MAX = 8, /* closures within closures */
     VISITED_MAX = 64 * 1024,
@@ -35,8 +37,10 @@ struct visit {
     struct registers registers;
     struct frame_method method;
     struct visited_variables found;
-    bool in_locals;    /* of the parts of a frame, they are being added */
-    bool wants_places; /* no values */
+    bool in_locals; /* of the parts of a frame, they are being added */
+    int (*take)(const struct cdacq_variable *variable, void *context); /* one of these two */
+    int (*take_place)(const struct cdacq_variable_place *place, void *context);
+    void *context;
     const char *doubt; /* why no value is to be trusted; NULL: they are */
     bool failed;       /* memory ran out */
 };
@@ -144,7 +148,7 @@ static void read_variable(struct visit *visit, uint32_t number, const struct sig
                           struct visited_variable *ret)
 {
     struct frame_value value;
-    if (visit->wants_places) {
+    if (visit->take_place) {
         take_location(visit, number, ret);
         return;
     }
@@ -419,26 +423,43 @@ static void add_locals(struct visit *visit, int32_t il_offset)
 
 /* ---- The call ---- */
 
-static enum cdacq_status pass_on(struct visit *visit, int (*take)(const struct cdacq_variable *variable, void *context),
-                                 void *context)
+/* Passes on where a variable is. */
+static int give_place(const struct visit *visit, const struct visited_variable *item)
+{
+    const struct cdacq_variable_place place = {.size = sizeof place,
+                                               .kind = item->variable.kind,
+                                               .number = item->variable.number,
+                                               .name = item->variable.name,
+                                               .type = item->variable.type,
+                                               .location = item->location,
+                                               .problem = item->variable.problem};
+    return visit->take_place(&place, visit->context);
+}
+
+static int give_variable(const struct visit *visit, struct visited_variable *item)
+{
+    if (item->is_hidden)
+        return 0;
+    item->value.size = sizeof item->value;
+    item->target.size = sizeof item->target;
+    if (item->variable.state == CDACQ_VARIABLE_KNOWN)
+        item->variable.value = &item->value;
+    if (item->has_target)
+        item->variable.target = &item->target;
+    return visit->take(&item->variable, visit->context);
+}
+
+static enum cdacq_status pass_on(struct visit *visit)
 {
     struct epoch *epoch = &visit->session->resolver.epoch;
-    enum cdacq_status status = CDACQ_OK;
-    epoch_pin(epoch); /* what `take` does is part of this epoch */
-    for (size_t i = 0; status == CDACQ_OK && i < visit->found.count; i++) {
+    int stopped = 0;
+    epoch_pin(epoch); /* what the caller does is part of this epoch */
+    for (size_t i = 0; !stopped && i < visit->found.count; i++) {
         struct visited_variable *item = &visit->found.items[i];
-        if (item->is_hidden)
-            continue;
-        item->value.size = sizeof item->value;
-        item->target.size = sizeof item->target;
-        if (item->variable.state == CDACQ_VARIABLE_KNOWN)
-            item->variable.value = &item->value;
-        if (item->has_target)
-            item->variable.target = &item->target;
-        status = take(&item->variable, context) ? CDACQ_STOPPED : CDACQ_OK;
+        stopped = visit->take_place ? give_place(visit, item) : give_variable(visit, item);
     }
     epoch_unpin(epoch);
-    return status;
+    return stopped ? CDACQ_STOPPED : CDACQ_OK;
 }
 
 /* Adds what a method has. */
@@ -461,6 +482,7 @@ static enum cdacq_status read_all(struct visit *visit, const struct cdacq_frame 
     if (has_variables && !is_async)
         add_all(visit, frame->method->il_offset);
     frame_method_close(&visit->method);
+    reader_name_failure(reader, variables_of_method);
     if (visit->failed)
         return error_set(err, CDACQ_ERR_NOMEM, frame->pc, "too many variables, or out of memory");
     enum cdacq_status status = reader_status(reader, err);
@@ -497,7 +519,7 @@ enum cdacq_status cdacq_session_visit_variables(struct cdacq_session *session, c
         return CDACQ_NOT_MANAGED;
     resolver_begin(resolver);
     reader_begin(&resolver->reader, FUEL_INDEX);
-    struct visit v = {.session = session};
+    struct visit v = {.session = session, .take = visit, .context = context};
     for (unsigned i = 0; is_code && i < REGISTER_MAX; i++)
         if (copy.registers->known >> i & 1)
             register_set(&v.registers, i, copy.registers->values[i]);
@@ -506,7 +528,7 @@ enum cdacq_status cdacq_session_visit_variables(struct cdacq_session *session, c
         v.doubt = "the frame rests on a guess";
     status = read_all(&v, &copy, err);
     if (status == CDACQ_OK)
-        status = pass_on(&v, visit, context);
+        status = pass_on(&v);
     visited_variables_deinit(&v.found);
     return status;
 }
@@ -544,27 +566,6 @@ static bool find_places(struct visit *visit, uint64_t ip)
     return found && !reader_failed(&resolver->reader);
 }
 
-static enum cdacq_status
-pass_on_places(struct visit *visit, int (*take)(const struct cdacq_variable_place *place, void *context), void *context)
-{
-    struct epoch *epoch = &visit->session->resolver.epoch;
-    enum cdacq_status status = CDACQ_OK;
-    epoch_pin(epoch); /* what `take` does is part of this epoch */
-    for (size_t i = 0; status == CDACQ_OK && i < visit->found.count; i++) {
-        const struct visited_variable *item = &visit->found.items[i];
-        const struct cdacq_variable_place place = {.size = sizeof place,
-                                                   .kind = item->variable.kind,
-                                                   .number = item->variable.number,
-                                                   .name = item->variable.name,
-                                                   .type = item->variable.type,
-                                                   .location = item->location,
-                                                   .problem = item->variable.problem};
-        status = take(&place, context) ? CDACQ_STOPPED : CDACQ_OK;
-    }
-    epoch_unpin(epoch);
-    return status;
-}
-
 enum cdacq_status cdacq_session_visit_variable_places(struct cdacq_session *session, uint64_t ip,
                                                       int (*visit)(const struct cdacq_variable_place *place,
                                                                    void *context),
@@ -574,17 +575,18 @@ enum cdacq_status cdacq_session_visit_variable_places(struct cdacq_session *sess
         return error_set(err, CDACQ_ERR_ARGUMENT, 0, "no session, or no function to call");
     if (session->resolver.modules.aot)
         return CDACQ_NOT_MANAGED;
-    struct visit v = {.session = session, .wants_places = true};
+    struct visit v = {.session = session, .take_place = visit, .context = context};
     struct epoch_tries tries = {0};
     bool found;
     do
         found = find_places(&v, ip);
     while (epoch_again_or_fail(&session->resolver.epoch, &tries, &found));
+    reader_name_failure(&session->resolver.reader, variables_of_method);
     enum cdacq_status status = found ? CDACQ_OK : reader_status(&session->resolver.reader, err);
     if (v.failed)
         status = error_set(err, CDACQ_ERR_NOMEM, ip, "too many variables, or out of memory");
     else if (found)
-        status = pass_on_places(&v, visit, context);
+        status = pass_on(&v);
     else if (status == CDACQ_OK)
         status = CDACQ_NOT_MANAGED;
     visited_variables_deinit(&v.found);

@@ -12,6 +12,7 @@
 #include "src/cli/base/next_steps.h"
 #include "util/base.h"
 #include "util/similar.h"
+#include "util/text.h"
 
 /* An option as given. Its value is right, but the command, which comes later, may not take it. */
 struct given {
@@ -75,13 +76,13 @@ static const char *similar_option(const char *word)
 /* What other tools that read a process have. `letter` is an unknown short option, or not a letter. */
 static bool is_pid_option(int letter, const char *word)
 {
-    return letter == 'p' || !strcmp(word, "--pid") || !strncmp(word, "--pid=", strlen("--pid="));
+    return letter == 'p' || !strcmp(word, "--pid") || string_begins_with(word, "--pid=");
 }
 
 /* `shown` is the argument that getopt read last. */
 static bool refuse(int id, const char *shown)
 {
-    const char *similar = id == '?' && !optopt && !strncmp(shown, "--", 2) ? similar_option(shown) : NULL;
+    const char *similar = id == '?' && !optopt && string_begins_with(shown, "--") ? similar_option(shown) : NULL;
     if (id == ':')
         message("option '%s' needs an argument", shown);
     else if (is_pid_option(optopt, shown))

@@ -11,6 +11,7 @@
 #include "src/cli/base/output.h"
 #include "util/base.h"
 #include "util/file.h"
+#include "util/text.h"
 
 enum {
     FILES_MAX = 1000, /* of a folder that are looked into */
@@ -33,7 +34,7 @@ struct words {
 
 static void add(struct words *words, const char *word, const char *meaning)
 {
-    if (strncmp(word, words->typed, strlen(words->typed)) != 0)
+    if (!string_begins_with(word, words->typed))
         return;
     output_literal(words->out, words->prefix);
     output_literal(words->out, word);
@@ -119,7 +120,7 @@ static bool add_cores(struct words *words)
     DIR *files = strpbrk(folder, "~$\\'\"`") ? NULL : opendir(folder[0] ? folder : ".");
     while (files && looked < FILES_MAX && (entry = readdir(files))) {
         struct stat st;
-        if (strncmp(entry->d_name, name, strlen(name)) != 0 || (entry->d_name[0] == '.' && name[0] != '.') ||
+        if (!string_begins_with(entry->d_name, name) || (entry->d_name[0] == '.' && name[0] != '.') ||
             strpbrk(entry->d_name, "\n\t"))
             continue;
         looked++;

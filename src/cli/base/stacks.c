@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "src/cli/base/memory.h"
+#include "util/text.h"
 
 DEFINE_VECTOR_FUNCTIONS(stack_frames, struct kept_frame);
 DEFINE_VECTOR_FUNCTIONS(stack_threads, struct stack_thread);
@@ -298,7 +299,7 @@ static bool is_waiting_method(const struct stack_frame *frame)
     if (frame->frame.kind != CDACQ_FRAME_MANAGED || frame->frame.by == CDACQ_FRAME_BY_GUESS || frame->frame.after_gap)
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (frame->method.name_length && strncmp(frame->method.name, names[i], strlen(names[i])) == 0)
+        if (frame->method.name_length && string_begins_with(frame->method.name, names[i]))
             return true;
     return false;
 }

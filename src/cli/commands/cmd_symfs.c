@@ -22,6 +22,7 @@
 #include "util/file.h"
 #include "util/file_root.h"
 #include "util/same_file.h"
+#include "util/text.h"
 
 struct symfs_options {
     struct method_options which;
@@ -134,7 +135,7 @@ static void note_missing(struct work *work, const struct cdacq_code_file *file)
 {
     static const char *const others[] = {"/memfd:", "/dev/zero", "/SYSV"};
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        if (strncmp(file->path, others[i], strlen(others[i])) == 0)
+        if (string_begins_with(file->path, others[i]))
             return;
     if (file->may_execute && !work->missing++)
         work->first_missing = strdup(file->path);
