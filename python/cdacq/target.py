@@ -361,7 +361,8 @@ class Session(Lookups):
         return self._target.report()
 
     def __repr__(self) -> str:
-        return f"<cdacq.Session of {self._target._origin.text}{', closed' if self._gate.closed else ''}>"
+        closed = self._gate.closed or self._target._gate.closed
+        return f"<cdacq.Session of {self._target._origin.text}{', closed' if closed else ''}>"
 
     def __del__(self) -> None:
         if hasattr(self, "_handle") and self._handle and not self._gate.closed:

@@ -653,6 +653,7 @@ class Failures(unittest.TestCase):
             self.assertEqual(repr(session), f"<cdacq.Session of core {CORE!r}>")
             self.assertEqual(repr(target.of_runtime(0)), f"<cdacq.RuntimeSession of runtime 0 of core {CORE!r}>")
         self.assertEqual(repr(target), f"<cdacq.Target of core {CORE!r}, closed>")
+        self.assertEqual(repr(session), f"<cdacq.Session of core {CORE!r}, closed>")
 
     def test_a_callback_that_uses_the_target(self):
         box, raised = [], []
