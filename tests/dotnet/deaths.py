@@ -50,10 +50,10 @@ ExecutionEngineThrown AccessViolation AccessViolationInRuntime AccessViolationCo
 AccessViolationThrown ThrownAtFirstChance ThrownInCallback NativeFault NativeFaultInFinally NativeAbort NativeAbortInCatch NativeAbortUnhandled
 NativeAssertion NativeDoubleFree Waiting WaitingInCatch LoopingInCatch
 """.split()
-# A kind of each, of which the first screen is looked at; not ManyInner, whose text alone fills it.
+# A kind of each, of which the first screen is looked at.
 SCREENS = """
 NullReference Aggregate Tasks Async Deep StackOverflow MutualOverflow FailFast FailFastHuge AccessViolation NativeFault NativeAbort
-OutOfMemory Huge Waiting LoopingInCatch StaticConstructor FromFinally OnPool Json Assertion
+OutOfMemory Huge Waiting LoopingInCatch StaticConstructor FromFinally OnPool Json Assertion ManyInner
 """.split()
 # Of a program whose Main is async.
 ASYNC_WAYS = """

@@ -10,6 +10,8 @@
 #include "src/cli/base/stack_writer.h"
 #include "util/base.h"
 
+enum { LINES_BEFORE_TRACE_MAX = 20 /* of the last words, on the first screen */, COLUMNS = 80 };
+
 const char *report_cause_text(const struct report *report, char buffer[SIGNAL_TEXT_SIZE])
 {
     switch (report->cause) {
@@ -188,6 +190,39 @@ static void write_last_words(struct report *report, struct output *out)
     write_flaws(report, out, flaws);
 }
 
+/* The search for the first frame in a text of the runtime. */
+struct trace_search {
+    size_t lines, column, matched; /* lines as a terminal of usual width has them */
+    bool found;
+};
+
+static int seek_trace(const char *bytes, size_t length, void *context)
+{
+    static const char frame[] = "   at ";
+    struct trace_search *search = context;
+    for (size_t i = 0; i < length && !search->found && search->lines <= LINES_BEFORE_TRACE_MAX; i++) {
+        if (bytes[i] == '\n') {
+            search->lines++;
+            search->column = search->matched = 0;
+            continue;
+        }
+        search->matched += search->matched == search->column && bytes[i] == frame[search->matched];
+        search->found = search->matched == strlen(frame);
+        search->lines += ++search->column % COLUMNS == 0;
+    }
+    return search->found || search->lines > LINES_BEFORE_TRACE_MAX;
+}
+
+/* Whether the last words have their first frame, if any, so far down that the first screen does not show it. */
+static bool hides_its_trace(const struct report *report)
+{
+    struct trace_search search = {0};
+    unsigned flaws;
+    if (report->dead && report_has_last_words(report))
+        (void)cdacq_session_write_last_words(report->session, seek_trace, &search, &flaws, NULL);
+    return search.lines > LINES_BEFORE_TRACE_MAX;
+}
+
 bool report_may_be_printed(const struct report *report)
 {
     const char *version = runtime_version_of(&report->facts);
@@ -301,11 +336,14 @@ static void write_verdict(struct report *report, struct output *out)
     report_verdict_release(&verdict);
 }
 
-/* The stacks that show why the process ended or hangs, then what all threads do, then the other stacks. */
-static void write_threads(struct report *report, struct output *out)
+/*
+ * The stacks that show why the process ended or hangs, without those that were shown already, then what all threads do,
+ * then the other stacks.
+ */
+static void write_threads(struct report *report, struct output *out, enum stack_rank from)
 {
     struct ordered_stacks ordered = report_order_stacks(report);
-    write_stacks(report, out, &ordered, STACK_DEAD, STACK_HANGS);
+    write_stacks(report, out, &ordered, from, STACK_HANGS);
     report_write_waits_text(report, false);
     report_write_suspension_text(report);
     report_write_busy_text(report);
@@ -317,6 +355,7 @@ static void write_threads(struct report *report, struct output *out)
 void report_write_text(struct report *report, bool brief)
 {
     struct output *out = report->answers.out;
+    bool stack_first = !brief && hides_its_trace(report);
     if (!brief) {
         write_verdict(report, out);
         write_process(report, out);
@@ -325,6 +364,8 @@ void report_write_text(struct report *report, bool brief)
     write_signal(report, out);
     write_abort_message(report, out);
     write_culprit(report, out);
+    if (stack_first)
+        write_dead_stack(report, out);
     write_last_words(report, out);
     write_nested(report, out);
     for (size_t i = 0; i < report->other_count; i++) {
@@ -339,7 +380,7 @@ void report_write_text(struct report *report, bool brief)
         report_write_waits_text(report, brief);
         write_dead_stack(report, out);
     } else {
-        write_threads(report, out);
+        write_threads(report, out, stack_first ? STACK_HANGS : STACK_DEAD);
     }
     write_unconfirmed(report, out);
     struct steps steps = {.out = out};
