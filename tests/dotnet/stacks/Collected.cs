@@ -28,8 +28,10 @@ internal static class Collected
         for (int i = 0; i < Threads; i++)
             new Thread(() => Run(), 16 << 20) { IsBackground = true, Name = $"collected {i}" }.Start();
         Parking.Close();
-        new Thread(Collect) { IsBackground = true, Name = "collector" }.Start();
     }
+
+    /// <summary>The last thing to start: nothing else may get on while threads are stopped all the time.</summary>
+    public static void StartCollector() => new Thread(Collect) { IsBackground = true, Name = "collector" }.Start();
 
     private static Func<long, long, long> Emit()
     {

@@ -29,6 +29,8 @@ internal static class Program
                 return 64;
         }
         Console.WriteLine($"READY {Environment.ProcessId}");
+        if (arguments[0] == "collect")
+            Collected.StartCollector();
         while (Console.OpenStandardInput().ReadByte() >= 0)
         {
         }
