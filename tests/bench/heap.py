@@ -34,7 +34,7 @@ def peak_mb(pid):
 
 
 def ask_services(services, core, directory):
-    """Every object of the core with its type, size and generation, in a process that has done it before."""
+    """Every object of the core with its type, size and generation."""
     before = processor_ms(services.process.pid)
     answer = services.walk(core, directory, "heap")
     if "error" in answer:
@@ -42,10 +42,21 @@ def ask_services(services, core, directory):
     return Sample(0, processor_ms(services.process.pid) - before, peak_mb(services.process.pid), 0, {})
 
 
-def measure(runner, cdacq, lines, services, core, directory, runs):
+def ask_new_services(work, core, directory):
+    """The same in a process of its own, from its start."""
+    services = stack_run.Services(work)
+    try:
+        ask_services(services, core, directory)
+        return Sample(0, processor_ms(services.process.pid), peak_mb(services.process.pid), 0, {})
+    finally:
+        services.close()
+
+
+def measure(runner, work, cdacq, lines, services, core, directory, runs):
     rows = {}
     for i in range(-1, runs):  # the first round only warms up
-        samples = {"ClrMD": ask_services(services, core, directory)}
+        samples = {"ClrMD": ask_new_services(work, core, directory),
+                   "ClrMD, compiled before": ask_services(services, core, directory)}
         for name, options in {"cdacq heap": (), "--why TYPE": ("--why=Planted.Node",), "--retained": ("--retained",)}.items():
             samples[name] = runner.run([cdacq, "heap", *options, core], accepted=(0, 1))
         plain = runner.run([lines, core])
@@ -80,7 +91,7 @@ def main():
         services = stack_run.Services(work)
         try:
             print(f".NET {runtime}")
-            measure(Runner(os.path.abspath(arguments.measure), work), os.path.abspath(arguments.cdacq), os.path.abspath(arguments.heap_lines),
+            measure(Runner(os.path.abspath(arguments.measure), work), work, os.path.abspath(arguments.cdacq), os.path.abspath(arguments.heap_lines),
                     services, core, directory, arguments.runs)
         finally:
             services.close()
