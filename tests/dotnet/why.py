@@ -355,8 +355,8 @@ def test_runtime(work, runtime, services, settings, kinds):
                 compare_gcdump(tally, work, services, core)
             if kind == "gcore":
                 compare_growth(tally, "growth", core, target)
-                if not browser.find():
-                    print("    skipped DevTools: no Chromium")
+                if not browser.works():
+                    print("    skipped DevTools: no Chromium that starts")
                 elif lab.is_newest(runtime):
                     compare_browser(tally, "DevTools", core, target)
             os.remove(core)

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import select
@@ -13,7 +14,7 @@ import time
 PROGRAMS = ["chromium", "chromium-browser", "google-chrome"]
 FIRST_FREE = 10  # the browser uses the descriptors 3 and 4
 DEVTOOLS = "devtools://devtools/bundled/inspector.html"
-READY_SECONDS = 200
+READY_SECONDS, START_SECONDS = 200, 60
 
 # What DevTools' memory panel does with the files that are chosen: it loads them in its worker, which checks them and
 # finds what dominates what. Of the last file: its classes, and how they differ from those of the first one.
@@ -117,6 +118,16 @@ def find():
     return next((path for path in map(shutil.which, PROGRAMS) if path), None)
 
 
+@functools.cache
+def works():
+    """Whether there is a browser that starts here, as not in every container."""
+    try:
+        with page(START_SECONDS):
+            return True
+    except (BrowserError, OSError):
+        return False
+
+
 def _high_pipe():
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE) for end in ends]
@@ -128,6 +139,9 @@ def _high_pipe():
 @contextlib.contextmanager
 def page(patience=120):
     """A page of a browser of its own; an answer may take `patience` seconds."""
+    program = find()
+    if not program:
+        raise BrowserError("there is no browser")
     with tempfile.TemporaryDirectory(prefix="cdacq-browser-", ignore_cleanup_errors=True) as folder:
         to_browser, from_browser = _high_pipe(), _high_pipe()
 
@@ -135,7 +149,7 @@ def page(patience=120):
             os.dup2(to_browser[0], 3)
             os.dup2(from_browser[1], 4)
 
-        command = [find(), "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={folder}"]
+        command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={folder}"]
         with subprocess.Popen(command, preexec_fn=give_pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             os.close(to_browser[0])
             os.close(from_browser[1])
