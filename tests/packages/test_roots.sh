@@ -137,6 +137,7 @@ test_rpm() {
     echo '== rpm'
     local alone=$work/rpm name
     mkdir "$alone"
+    "$source/scripts/setup" rpm
     name=$(cd "$packages" && echo cdacq-*.rpm)
     rpm --root "$alone" --install "$packages/$name"
     cp "$source/tests/fixtures/net10-x64/core" "$alone/core"
