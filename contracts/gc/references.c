@@ -141,7 +141,7 @@ static const struct gc_type_references *find_type(struct gc_references *referenc
 
 struct visit {
     struct gc_references *references;
-    const struct gc_object *object;
+    const struct cdacq_heap_object *object;
     bool (*visit)(void *context, uint64_t offset, uint64_t target);
     void *context;
 };
@@ -160,7 +160,7 @@ static bool visit_run(const struct visit *v, uint64_t begin, uint64_t end)
     struct reader *reader = references->reader;
     struct heap_block *block = &references->block;
     unsigned pointer = reader->pointer_size;
-    uint64_t object_end = v->object->address + v->object->size;
+    uint64_t object_end = v->object->address + v->object->byte_size;
     while (begin < end) {
         uint64_t at = v->object->address + begin, size = MIN(end - begin, (uint64_t)CHUNK);
         if (!heap_block_have(reader, block, at, object_end, (size_t)size)) {
@@ -192,7 +192,8 @@ static bool visit_repeated(const struct visit *v, const struct gc_type_reference
 {
     const struct gc_run *runs = v->references->runs.items + type->run;
     unsigned pointer = v->references->reader->pointer_size;
-    uint64_t at = type->first, size = v->object->size - pointer; /* the header of the next object is not part of it */
+    uint64_t at = type->first,
+             size = v->object->byte_size - pointer; /* the header of the next object is not part of it */
     while (at < size)
         for (uint32_t i = 0; i < type->runs && at < size; i++) {
             if (!reader_step(v->references->reader, "references of an array"))
@@ -205,7 +206,7 @@ static bool visit_repeated(const struct visit *v, const struct gc_type_reference
     return true;
 }
 
-bool gc_references_visit(struct gc_references *references, const struct gc_object *object,
+bool gc_references_visit(struct gc_references *references, const struct cdacq_heap_object *object,
                          bool (*visit)(void *context, uint64_t offset, uint64_t target), void *context)
 {
     const struct visit v = {.references = references, .object = object, .visit = visit, .context = context};
@@ -219,10 +220,10 @@ bool gc_references_visit(struct gc_references *references, const struct gc_objec
         return visit_repeated(&v, &type);
     for (uint32_t i = 0; i < type.runs; i++) {
         struct gc_run run = references->runs.items[type.run + i];
-        uint64_t length = object->size + (uint64_t)run.extra; /* wraps: `extra` is negative */
+        uint64_t length = object->byte_size + (uint64_t)run.extra; /* wraps: `extra` is negative */
         if (!reader_step(references->reader, "references of an object"))
             return false;
-        if (run.offset >= object->size || length > object->size - run.offset)
+        if (run.offset >= object->byte_size || length > object->byte_size - run.offset)
             continue;
         if (!visit_run(&v, run.offset, run.offset + length))
             return false;

@@ -49,7 +49,7 @@ enum { GC_REFERENCE_LOADER = 0 }; /* the offset of the reference to the LoaderAl
  * the object. References that cannot be read are left out. False if `visit` returns false, or if the reader fails, as
  * without fuel or memory.
  */
-bool gc_references_visit(struct gc_references *references, const struct gc_object *object,
+bool gc_references_visit(struct gc_references *references, const struct cdacq_heap_object *object,
                          bool (*visit)(void *context, uint64_t offset, uint64_t target), void *context);
 
 #endif

@@ -179,7 +179,6 @@ static bool walk_segment(struct walker *walker, const struct gc_segment *segment
             at = MIN(hole_end, end);
             continue;
         }
-        struct gc_object object = {.address = at};
         uint64_t word;
         uint32_t count;
         if (!read_header(walker, at, end, &word, &count)) {
@@ -188,22 +187,29 @@ static bool walk_segment(struct walker *walker, const struct gc_segment *segment
             missing(walker, segment, at);
             return true;
         }
-        object.method_table = word & ~walker->unmask;
-        struct type_size type = find_type(walker, object.method_table);
+        const uint64_t method_table = word & ~walker->unmask;
+        struct type_size type = find_type(walker, method_table);
         if (UNLIKELY(!type.base_size)) {
             if (reader_failed(reader))
                 return false;
-            damaged(walker, segment, at, "MethodTable", object.method_table);
+            damaged(walker, segment, at, "MethodTable", method_table);
             return true;
         }
-        object.size = MAX(type.base_size + (uint64_t)type.component_size * count, least);
-        uint64_t aligned = (object.size + alignment - 1) & ~(alignment - 1);
+        const uint64_t size = MAX(type.base_size + (uint64_t)type.component_size * count, least);
+        uint64_t aligned = (size + alignment - 1) & ~(alignment - 1);
         if (UNLIKELY(aligned > end - at)) {
-            damaged(walker, segment, at, "size", object.size);
+            damaged(walker, segment, at, "size", size);
             return true;
         }
-        if (!count_walked(walker, object.size))
+        if (!count_walked(walker, size))
             return false;
+        const struct cdacq_heap_object object = {
+            .address = at,
+            .method_table = method_table,
+            .byte_size = size,
+            .generation = segment->generation,
+            .is_free = method_table == walker->visitor->free_method_table,
+        };
         if (UNLIKELY(!walker->visitor->object(walker->visitor->context, segment, &object))) {
             walker->stopped = true;
             return false;

@@ -7,18 +7,15 @@
 #ifndef CDACQ_CONTRACTS_GC_WALK_H
 #define CDACQ_CONTRACTS_GC_WALK_H
 
+#include "cdacq/heap.h"
 #include "contracts/gc/allocation_context.h"
 #include "contracts/gc/segment.h"
 
-struct gc_object {
-    uint64_t address, method_table;
-    uint64_t size; /* without the alignment of the next object */
-};
-
 struct gc_visitor {
-    /* Called for each object; returns false to end the walk. */
-    bool (*object)(void *context, const struct gc_segment *segment, const struct gc_object *object);
+    /* Called for each object; returns false to end the walk. The size lacks the alignment of the next object. */
+    bool (*object)(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object);
     void *context;
+    uint64_t free_method_table; /* as below; 0: free memory counts as objects */
 };
 
 /* The MethodTable of free memory between objects; 0: not known. */

@@ -12,7 +12,6 @@
 
 struct visit {
     struct cdacq_heap_visitor visitor;
-    uint64_t free_method_table;
     struct gc_problems problems;
     struct gc_references references;
     uint64_t object; /* whose references are visited */
@@ -26,20 +25,14 @@ static bool tell_reference(void *context, uint64_t offset, uint64_t target)
     return !visit->stopped;
 }
 
-static bool tell_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
+static bool tell_object(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object)
 {
     struct visit *visit = context;
-    const struct cdacq_heap_object told = {
-        .address = object->address,
-        .method_table = object->method_table,
-        .byte_size = object->size,
-        .generation = segment->generation,
-        .is_free = object->method_table == visit->free_method_table,
-    };
+    (void)segment;
     if (visit->stopped) /* a problem has ended it */
         return false;
     if (visit->visitor.object)
-        visit->stopped = visit->visitor.object(&told, visit->visitor.context) != 0;
+        visit->stopped = visit->visitor.object(object, visit->visitor.context) != 0;
     if (visit->stopped || !visit->visitor.reference)
         return !visit->stopped;
     visit->object = object->address;
@@ -69,8 +62,8 @@ static void visit_gc(struct reader *reader, const struct gc *gc, struct visit *v
 {
     struct gc_segments segments = {0};
     struct gc_holes holes = {0};
-    const struct gc_visitor visitor = {.object = tell_object, .context = visit};
-    visit->free_method_table = gc_free_method_table(reader);
+    const struct gc_visitor visitor = {
+        .object = tell_object, .context = visit, .free_method_table = gc_free_method_table(reader)};
     if (!gc_problem_of_reader(&visit->problems, reader, "free memory is counted as objects"))
         return;
     if (gc_segments_read(reader, gc, &visit->problems, &segments))

@@ -41,8 +41,9 @@ enum cdacq_status cdacq_session_visit_references(struct cdacq_session *session, 
     struct reader *reader = &session->resolver.reader;
     struct visit telling = {.visit = visit_reference, .context = context};
     struct gc_references references;
-    const struct gc_object described = {
-        .address = object, .method_table = object_method_table(reader, object), .size = object_size(reader, object)};
+    const struct cdacq_heap_object described = {.address = object,
+                                                .method_table = object_method_table(reader, object),
+                                                .byte_size = object_size(reader, object)};
     if (reader_failed(reader) || !gc_references_init(&references, reader))
         return reader_status(reader, err);
     epoch_pin(&session->resolver.epoch);

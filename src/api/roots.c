@@ -83,7 +83,7 @@ static bool tell_static(void *context, const struct static_reference *reference)
                                                   .tid = thread ? (int)thread->os_id : 0});
 }
 
-static bool note_type(void *context, const struct gc_segment *segment, const struct gc_object *object)
+static bool note_type(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object)
 {
     struct visit *visit = context;
     (void)segment;

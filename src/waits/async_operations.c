@@ -46,7 +46,7 @@ static bool is_searched(const struct async_operations *operations, enum async_ki
 }
 
 /* Notes each type once. */
-static bool take_type(void *context, const struct gc_segment *segment, const struct gc_object *object)
+static bool take_type(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object)
 {
     struct async_operations *operations = context;
     const struct async_type type = {.method_table = object->method_table, .sample = object->address};
@@ -64,7 +64,7 @@ static bool take_type(void *context, const struct gc_segment *segment, const str
 }
 
 /* Keeps the objects of the kinds that are searched for. */
-static bool take_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
+static bool take_object(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object)
 {
     struct async_operations *operations = context;
     (void)segment;
@@ -91,14 +91,16 @@ static bool read_heap(struct async_operations *operations, const struct gc_segme
     struct reader *reader = &operations->resolver->reader;
     struct gc_problems quiet = {0};
     bool any = false;
-    if (!gc_walk(reader, segments, holes, operations->problems, &(struct gc_visitor){take_type, operations}))
+    if (!gc_walk(reader, segments, holes, operations->problems,
+                 &(struct gc_visitor){.object = take_type, .context = operations}))
         return operations->no_memory ? out_of_memory(operations) : false;
     for (struct async_type *type = NULL; (type = async_types_next(&operations->kinds.known, type));) {
         (void)async_kind_of_type(&operations->kinds, type->method_table, type->sample);
         any |= is_searched(operations, type->kind);
     }
     operations->recent = NULL;
-    if (any && !gc_walk(reader, segments, holes, &quiet, &(struct gc_visitor){take_object, operations}))
+    if (any &&
+        !gc_walk(reader, segments, holes, &quiet, &(struct gc_visitor){.object = take_object, .context = operations}))
         return operations->no_memory ? out_of_memory(operations) : false;
     operations->recent = NULL;
     return !reader_failed(reader);

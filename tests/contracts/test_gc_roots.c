@@ -214,14 +214,14 @@ static bool take_reference(void *context, uint64_t offset, uint64_t target)
 }
 
 /* A MethodTable with `words` in front of it, the one next to it first, and an object of it. */
-static struct gc_object make_object(const uint64_t *words, size_t count, uint32_t flags, uint64_t size)
+static struct cdacq_heap_object make_object(const uint64_t *words, size_t count, uint32_t flags, uint64_t size)
 {
     uint64_t table = mock.end + 256;
     mock.end += 512;
     gc_mock_put(&mock, table, flags | MT_CONTAINS_REFERENCES, 4);
     for (size_t i = 0; i < count; i++)
         gc_mock_put(&mock, table - 8 * (i + 1), words[i], 8);
-    struct gc_object object = {.address = mock.end, .method_table = table, .size = size};
+    struct cdacq_heap_object object = {.address = mock.end, .method_table = table, .byte_size = size};
     mock.end += (size + 15) & ~UINT64_C(15);
     gc_mock_put(&mock, object.address, table, 8);
     for (uint64_t at = 8; at + 8 <= size; at += 8)
@@ -229,7 +229,7 @@ static struct gc_object make_object(const uint64_t *words, size_t count, uint32_
     return object;
 }
 
-static bool visit(const struct gc_object *object, uint64_t *ret_damaged)
+static bool visit(const struct cdacq_heap_object *object, uint64_t *ret_damaged)
 {
     struct gc_references references;
     size_t most = found.most;
@@ -258,7 +258,7 @@ START_TEST(references)
     gc_mock_init(&mock, kind(4));
     /* Two runs: words 1 and 2, and word 4, of an object of 48 bytes. */
     const uint64_t two[] = {2, 8, (uint64_t)(16 - 48), 32, (uint64_t)(8 - 48)};
-    struct gc_object object = make_object(two, ARRAY_SIZE(two), 0, 48);
+    struct cdacq_heap_object object = make_object(two, ARRAY_SIZE(two), 0, 48);
     ck_assert(visit(&object, &damaged) && !damaged);
     expect_offsets((const uint64_t[]){8, 16, 32}, 3);
     gc_mock_put(&mock, object.address + 16, 0, 8); /* null */
@@ -297,13 +297,13 @@ START_TEST(damaged_references)
     uint64_t damaged;
     gc_mock_init(&mock, kind(4));
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        struct gc_object object = make_object(bad[i].words, bad[i].count, 0, 64);
+        struct cdacq_heap_object object = make_object(bad[i].words, bad[i].count, 0, 64);
         ck_assert_msg(visit(&object, &damaged), "%zu", i);
         ck_assert_msg(damaged == 1 && !found.count, "%zu", i);
     }
     /* A run that ends beyond the object is left out. */
     const uint64_t beyond[] = {1, 8, 4096};
-    struct gc_object object = make_object(beyond, ARRAY_SIZE(beyond), 0, 64);
+    struct cdacq_heap_object object = make_object(beyond, ARRAY_SIZE(beyond), 0, 64);
     ck_assert(visit(&object, &damaged) && !found.count);
     /* Of an object without memory there are no references. */
     const uint64_t good[] = {1, 8, (uint64_t)(16 - 64)};

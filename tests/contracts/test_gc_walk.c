@@ -32,13 +32,13 @@ static int tell(const char *text, void *context)
     return 0;
 }
 
-static bool count_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
+static bool count_object(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object)
 {
     (void)context;
     ck_assert_uint_ge(object->address, segment->begin);
-    ck_assert_uint_le(object->size, segment->end - object->address);
+    ck_assert_uint_le(object->byte_size, segment->end - object->address);
     found.count[segment->generation]++;
-    found.bytes[segment->generation] += object->size;
+    found.bytes[segment->generation] += object->byte_size;
     return ++found.total != found.most;
 }
 

@@ -45,17 +45,17 @@ static bool check_finalizable(void *context, uint64_t slot, uint64_t object, boo
 
 static bool check_reference(void *context, uint64_t offset, uint64_t target)
 {
-    const struct gc_object *object = context;
+    const struct cdacq_heap_object *object = context;
     if (offset == GC_REFERENCE_LOADER)
         return true;
-    if (offset + 8 > object->size || gc_mock_get(&mock, object->address + offset) != target)
+    if (offset + 8 > object->byte_size || gc_mock_get(&mock, object->address + offset) != target)
         abort();
     return true;
 }
 
-static bool visit_references(void *context, const struct gc_segment *segment, const struct gc_object *object)
+static bool visit_references(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object)
 {
-    struct gc_object copy = *object;
+    struct cdacq_heap_object copy = *object;
     (void)segment;
     return gc_references_visit(context, object, check_reference, &copy);
 }

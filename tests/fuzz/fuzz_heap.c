@@ -22,13 +22,13 @@ static int ignore(const char *text, void *context)
     return 0;
 }
 
-static bool check_object(void *context, const struct gc_segment *segment, const struct gc_object *object)
+static bool check_object(void *context, const struct gc_segment *segment, const struct cdacq_heap_object *object)
 {
     struct seen *seen = context;
-    if (object->address < seen->end || object->address < segment->begin || !object->size ||
-        object->size > segment->end - object->address)
+    if (object->address < seen->end || object->address < segment->begin || !object->byte_size ||
+        object->byte_size > segment->end - object->address)
         abort();
-    seen->end = object->address + object->size;
+    seen->end = object->address + object->byte_size;
     return true;
 }
 
