@@ -43,6 +43,12 @@ static bool is_return_address_word(const struct guess *guess, uint64_t word, uin
     return (word & guess->machine->thumb) == guess->machine->thumb && guess_is_return_address(guess, *ret, &site);
 }
 
+/* The bytes in front of an address. False: they are not known. */
+static bool read_call(struct reader *reader, uint64_t address, uint8_t ret[CALL_MAX])
+{
+    return address >= PAGE_SIZE && reader_try_copy(reader, address - CALL_MAX, ret, CALL_MAX);
+}
+
 bool guess_is_return_address(const struct guess *guess, uint64_t address, struct call_site *ret)
 {
     struct reader *reader = guess->reader;
@@ -50,7 +56,7 @@ bool guess_is_return_address(const struct guess *guess, uint64_t address, struct
     struct code_block block;
     bool is_pointer;
     *ret = (struct call_site){0};
-    if (address < PAGE_SIZE || !reader_try_copy(reader, address - CALL_MAX, bytes, CALL_MAX) ||
+    if (!read_call(reader, address, bytes) ||
         !guess->machine->ends_with_call(bytes, CALL_MAX, address, &ret->target, &is_pointer))
         return false;
     if (ret->target && is_pointer && !try_word(reader, ret->target, &ret->target))
@@ -68,7 +74,7 @@ bool guess_is_refuted(const struct walk_machine *machine, struct reader *reader,
     uint8_t bytes[CALL_MAX];
     uint64_t target;
     bool is_pointer;
-    return address >= PAGE_SIZE && reader_try_copy(reader, address - CALL_MAX, bytes, CALL_MAX) &&
+    return read_call(reader, address, bytes) &&
            !machine->ends_with_call(bytes, CALL_MAX, address, &target, &is_pointer);
 }
 

@@ -211,6 +211,14 @@ static void go_to(struct stack_walk *walk, const struct registers *caller, enum 
     walk->by = walk->guessed ? CDACQ_FRAME_BY_GUESS : by;
 }
 
+/* Goes on with the registers of a Frame that no step has led to. */
+static void go_by_frame(struct stack_walk *walk, const struct frame_caller *caller)
+{
+    walk->interrupted_frame = 0;
+    walk->has_gap = true;
+    go_to(walk, &caller->registers, CDACQ_FRAME_BY_FRAME, !caller->interrupted);
+}
+
 /*
  * Goes on at the nearest Frame that has registers from further up the stack. If the walk visits Frames, it keeps those
  * before that one, because it has passed them and visits them next.
@@ -226,9 +234,7 @@ static bool go_to_frame(struct stack_walk *walk)
              is_on_lower_stack(walk, caller.registers.values[walk->machine->sp]) || !on_own_stack(walk, sp_of(walk)));
         if (found) {
             walk->frame = walk->visits_frames ? frame : walk->frame;
-            walk->interrupted_frame = 0;
-            walk->has_gap = true;
-            go_to(walk, &caller.registers, CDACQ_FRAME_BY_FRAME, !caller.interrupted);
+            go_by_frame(walk, &caller);
             return true;
         }
         next_frame(walk);
@@ -408,9 +414,7 @@ static bool leave_handler(struct stack_walk *walk, uint64_t sp)
     if (!walk->is_fault || sp - sp_of(walk) > FRAME_SIZE_MAX ||
         !caller_of_frame(walk, walk->interrupted_frame, &caller))
         return false;
-    walk->interrupted_frame = 0;
-    walk->has_gap = true;
-    go_to(walk, &caller.registers, CDACQ_FRAME_BY_FRAME, !caller.interrupted);
+    go_by_frame(walk, &caller);
     return true;
 }
 
@@ -596,7 +600,7 @@ static void find_code(struct stack_walk *walk, struct code_at *ret)
 /* The next frame of a walk that has not ended. */
 static void next(struct stack_walk *walk, struct walk_frame *ret)
 {
-    struct code_at code = {0};
+    struct code_at code;
     if (visit_frame(walk, ret))
         return;
     find_code(walk, &code);
