@@ -220,36 +220,28 @@ def compare_export(tally, what, core, kept):
                      f"{what}: not in the snapshot: {answer['root']} {answer['path'][:4]}")
 
 
-def count_types(target):
-    return {name: {"count": count, "bytes": size} for name, (count, size) in listed_types(target).items()}
-
-
-def exported(target, name):
-    ask(target, f"--export={name}")
-    return name
-
-
 def compare_browser(tally, what, before, target):
     """DevTools has the types, what an object of theirs retains, what refers to one, and what has grown. Sizes of its
     nodes are those of the objects; `--retained` counts what they take in the heap."""
-    files = [exported(one, f"{before}.{number}.heapsnapshot") for number, one in enumerate((before, target.pid))]
+    files = [f"{before}.{number}.heapsnapshot" for number in range(2)]
+    for one, name in zip((before, target.pid), files):
+        ask(one, f"--export={name}")
     with browser.page(SECONDS) as page:
-        first, last = page.read_snapshots(files[0]), page.read_snapshots(*files)
+        found = page.read_snapshots(*files)
     for name in files:
         os.remove(name)
-    wanted, later = count_types(before), count_types(target.pid)
-    found = {name: row for name, row in first["classes"].items() if name in wanted}
-    differing = [name for name, row in wanted.items() if {**row, "retained": 0} != {**found.get(name, {}), "retained": 0}]
+    wanted, later = listed_types(before), listed_types(target.pid)
+    differing = [name for name, counts in wanted.items() if tuple(found["classes"].get(name, ())) != counts]
     tally.expect(wanted and not differing, f"{what}: {len(differing)} types differ: {differing[:4]}")
-    rows = {line["type"]: line for line in retained(before)[1] if "count" in line and line.get("type") in wanted}
-    rows = {name: row["retained"] for name, row in rows.items() if name in found and row["count"] == wanted[name]["count"]}
-    differing = [f"{name} {found[name]['retained']} not {size}" for name, size in rows.items()
-                 if not 0 <= size - found[name]["retained"] <= size // LEAST_OBJECT * (ALIGNMENT - 1)]
-    tally.said["retained sizes in DevTools"] += len(rows)
-    tally.expect(len(rows) >= SHOWN and not differing, f"{what}: {len(differing)} of {len(rows)} retained sizes differ: {differing[:4]}")
-    tally.expect(["_target", "System.EventHandler"] in first["retainers"].get("Leaks.OfEvent", []), f"{what}: {first['retainers'].get('Leaks.OfEvent')}")
-    grown = {name: row["count"] - wanted.get(name, {"count": 0})["count"] for name, row in later.items()}
-    differing = [f"{name} {last['growth'].get(name)} not {count}" for name, count in grown.items() if last["growth"].get(name, 0) != count]
+    sizes = {line["type"]: line["retained"] for line in retained(before)[1]
+             if line.get("type") in found["classes"] and line.get("count") == wanted.get(line["type"], (0,))[0]}
+    differing = [f"{name} {found['retained'][name]} not {size}" for name, size in sizes.items()
+                 if not 0 <= size - found["retained"][name] <= size // LEAST_OBJECT * (ALIGNMENT - 1)]
+    tally.said["retained sizes in DevTools"] += len(sizes)
+    tally.expect(len(sizes) >= SHOWN and not differing, f"{what}: {len(differing)} of {len(sizes)} retained sizes differ: {differing[:4]}")
+    tally.expect(["_target", "System.EventHandler"] in found["retainers"].get("Leaks.OfEvent", []), f"{what}: {found['retainers'].get('Leaks.OfEvent')}")
+    grown = {name: count - wanted.get(name, (0,))[0] for name, (count, _) in later.items()}
+    differing = [f"{name} {found['growth'].get(name)} not {count}" for name, count in grown.items() if found["growth"].get(name, 0) != count]
     tally.expect(sum(grown.values()) >= 40_000 and not differing, f"{what}: {len(differing)} differences: {differing[:4]}")
 
 

@@ -17,7 +17,7 @@ DEVTOOLS = "devtools://devtools/bundled/inspector.html"
 READY_SECONDS, START_SECONDS = 200, 60
 
 # What DevTools' memory panel does with the files that are chosen: it loads them in its worker, which checks them and
-# finds what dominates what. Of the last file: its classes, and how they differ from those of the first one.
+# finds what dominates what. Of the first file: its classes. Of the last one: how many more objects of each it has.
 READ_SNAPSHOTS = """(async () => {
     const {HeapSnapshotView} = await import("./panels/profiler/profiler.js");
     const {HeapSnapshotModel} = await import("./models/heap_snapshot/heap_snapshot.js");
@@ -30,17 +30,17 @@ READ_SNAPSHOTS = """(async () => {
             throw error;
         snapshots.push(await profile.loadPromise);
     }
-    const last = snapshots.at(-1);
-    const classes = Object.values(await last.aggregatesWithFilter(new HeapSnapshotModel.NodeFilter()));
+    const [first, last] = [snapshots[0], snapshots.at(-1)];
+    const classes = Object.values(await first.aggregatesWithFilter(new HeapSnapshotModel.NodeFilter()));
     const retainers = {};
     for (const {name, idxs} of classes) {
-        const edges = await last.createRetainingEdgesProvider(idxs[0]).serializeItemsRange(0, 20);
+        const edges = await first.createRetainingEdgesProvider(idxs[0]).serializeItemsRange(0, 20);
         retainers[name] = edges.items.map(edge => [edge.name, edge.node.name]);
     }
-    const difference = await last.calculateSnapshotDiff("first", await snapshots[0].aggregatesForDiff(await last.interfaceDefinitions()));
+    const difference = await last.calculateSnapshotDiff("first", await first.aggregatesForDiff(await last.interfaceDefinitions()));
     return {
-        nodes: last.nodeCount,
-        classes: Object.fromEntries(classes.map(c => [c.name, {count: c.count, bytes: c.self, retained: c.maxRet}])),
+        classes: Object.fromEntries(classes.map(c => [c.name, [c.count, c.self]])),
+        retained: Object.fromEntries(classes.map(c => [c.name, c.maxRet])),
         retainers,
         growth: Object.fromEntries(Object.values(difference).map(d => [d.name, d.countDelta])),
     };
