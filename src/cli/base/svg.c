@@ -47,9 +47,11 @@ bool svg_has_room(size_t length, double width)
 void svg_label(struct output *out, const char *name, size_t length, double width)
 {
     size_t room = room_of(width);
+    if (!svg_has_room(length, width))
+        return;
     if (room >= length) {
         svg_text(out, name, length);
-    } else if (room >= 3) {
+    } else {
         size_t first = length - (room - 2);
         while (first < length && ((unsigned char)name[first] & 0xc0) == 0x80)
             first++;
