@@ -192,8 +192,8 @@ static bool visit_repeated(const struct visit *v, const struct gc_type_reference
 {
     const struct gc_run *runs = v->references->runs.items + type->run;
     unsigned pointer = v->references->reader->pointer_size;
-    uint64_t at = type->first,
-             size = v->object->byte_size - pointer; /* the header of the next object is not part of it */
+    uint64_t size = v->object->byte_size - pointer; /* the header of the next object is not part of it */
+    uint64_t at = type->first;
     while (at < size)
         for (uint32_t i = 0; i < type->runs && at < size; i++) {
             if (!reader_step(v->references->reader, "references of an array"))
